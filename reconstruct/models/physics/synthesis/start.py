@@ -23,6 +23,7 @@ from reconstruct.models.physics.field.state import Units
 from reconstruct.models.physics.smoothing import filter_configurations
 from reconstruct.models.physics.synthesis.problem import KeyPose, MotionProblem, Surroundings
 
+NEXT_TO_S = 0.1
 JOIN_HZ = 4.0  # stretches meet at a key with different velocities; what is faster than this is taken out
 
 
@@ -107,10 +108,10 @@ def build_from_examples(
         distances.append(chain.distance)
     if len(order) > 2:
         q = filter_configurations(q, fps, JOIN_HZ)
-    level = np.mean(levels, axis=0) if levels else np.zeros((2, 3))
-    # Bent to the keys, a foot may be in the air that was down.
-    over = compute_part_positions(dynamics.points, dynamics.contact_positions(q))[..., 1] - level
-    found &= over < LOW_M
+    level, near = np.mean(levels, axis=0) if levels else np.zeros((2, 3)), round(NEXT_TO_S * fps)
+    for key in order:  # what a key has in the air is not down next to it
+        over = compute_part_positions(dynamics.points, dynamics.contact_positions(key.q[None]))[0, ..., 1] - level
+        found[max(0, key.frame - near) : key.frame + near + 1] &= over < LOW_M
     q = _raise(q, around, 1.0)
     return FirstMotion(q, found if parts is None else parts, level, max(distances, default=0.0))
 
