@@ -1,6 +1,7 @@
 """A motion as a film: figure, forces of the ground, and key poses where they are wanted, seen from the side of its way."""
 
 from pathlib import Path
+from typing import cast
 
 import av
 import cv2
@@ -37,7 +38,7 @@ def write_film(file: Path, made: Animation) -> None:
     center[:, 1] = strip.floor_m(center)
     codec = next(name for name in CODECS if name in av.codecs_available)
     with open_atomically(file) as out, av.open(out, "w", format="mp4") as container:
-        video = container.add_stream(codec, rate=round(fps))
+        video = cast("av.VideoStream", container.add_stream(codec, rate=round(fps)))
         video.width, video.height, video.pix_fmt = *SIZE, "yuv420p"
         for n in range(len(made.q)):
             image = _draw_frame(strip, row.ends_m[n], center[n], angle[n])
@@ -56,7 +57,7 @@ def _draw_frame(strip: Strip, ends_m: Floats, center_m: Floats, angle: float) ->
     origin = np.round(center_m)
     for a in grid:
         for line in (((a, -6), (a, 6)), ((-6, a), (6, a))):
-            points = np.array([origin + (x, 0.0, z) for x, z in line])
+            points = origin + np.array([(x, 0.0, z) for x, z in line])
             points[:, 1] = strip.floor_m(points)
             _draw_line(image, _project(points, center_m, angle), QUIET, 1)
     for bones in strip.keys.values():

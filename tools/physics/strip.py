@@ -103,7 +103,7 @@ def lay_lines(hips_m: Floats, fps: float, keys: list[int]) -> list[Line]:
 def compute_way_m(hips_m: Floats, fps: float) -> Floats:
     """Return how far a motion has gone along its way in each frame, (N,) [m]."""
     steps = np.diff(steady_places(hips_m, fps), axis=0)
-    return np.r_[0.0, np.cumsum(np.linalg.norm(steps, axis=1))]
+    return np.asarray(np.r_[0.0, np.cumsum(np.linalg.norm(steps, axis=1))])
 
 
 def compute_headings(hips_m: Floats, fps: float) -> Floats:

@@ -128,7 +128,7 @@ def build_motion_graph(bank: ExampleBank, dynamics: Dynamics) -> MotionGraph:
         np.angle(np.exp(1j * turn)),
         shift,
         _compute_pushes(bank, dynamics)[row[:, None] + np.arange(length)],
-        bank.examples.parts.any(axis=(1, 2))[row[:, None] + np.arange(length)],
+        np.asarray(bank.examples.parts.any(axis=(1, 2)))[row[:, None] + np.arange(length)],
     )
 
 
@@ -184,7 +184,7 @@ def _compute_unborne_costs(graph: MotionGraph, tempo: float, ground: Ground) -> 
     along, up = np.moveaxis(tempo**2 * graph.push_m_s2, 2, 0)
     pressed = np.where(graph.down, np.maximum(up + ground.gravity_m_s2, 0.0), 0.0)
     missing = np.hypot(np.maximum(along - ground.friction * pressed, 0.0), up + ground.gravity_m_s2 - pressed)
-    return np.asarray((missing / (BORNE * max(ground.gravity_m_s2, 1.0))) ** 2).mean(axis=1)
+    return np.asarray(((missing / (BORNE * max(ground.gravity_m_s2, 1.0))) ** 2).mean(axis=1))
 
 
 def _find_chain_at_tempo(
@@ -301,7 +301,7 @@ def lay_chain(dynamics: Dynamics, bank: ExampleBank, chain: Chain, ends: Floats,
         ends: poses it begins and ends with, (2, 95).
         n: number N of frames.
     """
-    q, parts = [], []
+    q, parts = list[Floats](), list[Bools]()
     for a, b in zip(chain.first.tolist(), chain.last.tolist(), strict=True):
         stretch = bank.examples.q[a : b + 1].astype(np.float64)
         if q:
