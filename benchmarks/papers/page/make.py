@@ -73,7 +73,7 @@ def measure_item(item: PageItem, options: PageOptions) -> MeasuredItem:
     """Return what was measured for an item, measured now where nothing was and motions are given. Raises DuocapError."""
     if not item.table:
         return MeasuredItem(item)
-    file = options.figures / f"{'-'.join([item.table, *item.only])}.json"
+    file = options.figures / f"{'-'.join([item.table, *item.only]).replace(' ', '_')}.json"
     if options.request is not None and (options.again or not file.is_file()):
         only, seconds = item.only, item.seconds
         request = replace(options.request, only=only, count=item.count or options.request.count, seconds=seconds)
