@@ -160,8 +160,10 @@ def compare_switches(rows: Sequence[Row]) -> list[Comparison]:
         row, ours = find_row(rows, behaviour=behaviour, given=given, style=style), style == "as it is"
         what = f"{behaviour}, {given}, {style}, {row['poses']} poses"
         mm, rate = row["mm"], 1e3 / row["warm ms"]
-        cells = (None, mm, row["error"]) if ours else (mm, None, 0.0)
-        found.append(Comparison(f"{what}, mm", None, *cells, digits=1))
+        if style == "paper's f":
+            found.append(Comparison(f"{what}, mm", None, mm, digits=1))
+        else:
+            found.append(Comparison(f"{what}, mm", None, None, mm, row["error"], digits=1))
         if ours:
             found.append(Comparison(f"{what}, poses a second from the last", 23.0, None, rate, digits=0, more=True))
             found.append(
