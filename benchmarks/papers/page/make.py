@@ -26,7 +26,7 @@ The pages are made by one command from measured figures, which are kept as JSON 
     python -m benchmarks.papers --page docs --motion DIR --quick [--again]    # measures what is missing, or all of it
     python -m benchmarks.papers --page docs --motion DIR --paper lai --again  # of one paper, in full
 
-`--quick` takes less of each table, about ten minutes of a quiet machine in all. The command below each table is
+`--quick` takes less of each table (its time in all was not measured). The command below each table is
 its own; one with `--quick` says so.
 """
 
