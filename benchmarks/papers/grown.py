@@ -71,6 +71,14 @@ def _up_to(n_poses: int, database: PoseDatabase) -> Iterator[Clip]:
             yield clip
 
 
+def pick_clips(database: PoseDatabase, clips: NDArray[np.int64]) -> DatabaseSubset:
+    """Return some clips of a database, (C,)."""
+    spans = [slice(int(database.clip_start[clip]), int(database.clip_start[clip + 1])) for clip in clips]
+    start = np.concatenate([[0], np.cumsum([span.stop - span.start for span in spans])]).astype(np.int64)
+    rotvec, root_m = (np.concatenate([array[span] for span in spans]) for array in (database.rotvec, database.root_m))
+    return DatabaseSubset(rotvec, root_m, database.fps, start)
+
+
 def cut_database(database: PoseDatabase, n_poses: int, seed: int = 0) -> DatabaseSubset:
     """Return random clips with exactly `n_poses` poses in all; the last clip is cut."""
     if n_poses >= database.n_poses:

@@ -1,10 +1,24 @@
 """All tables, in the order in which they are named."""
 
-from benchmarks.papers import acquisition, dimensionality, feet, filtering, posing, restoring, search, styles, synthesis
+from benchmarks.papers import (
+    acquisition,
+    ball,
+    dimensionality,
+    feet,
+    filtering,
+    mixture,
+    posing,
+    restoring,
+    search,
+    styles,
+    synthesis,
+)
 
 TABLES = (
     *synthesis.TABLES,
+    *mixture.TABLES,
     *search.TABLES,
+    ball.TABLE,
     dimensionality.TABLE,
     acquisition.TABLE,
     *posing.TABLES,

@@ -160,11 +160,40 @@ def compare_switches(rows: Sequence[Row]) -> list[Comparison]:
         row, ours = find_row(rows, behaviour=behaviour, given=given, style=style), style == "as it is"
         what = f"{behaviour}, {given}, {style}, {row['poses']} poses"
         mm, rate = row["mm"], 1e3 / row["warm ms"]
-        cells = (None, mm, row["error"]) if ours else (mm, None, 0.0)
-        found.append(Comparison(f"{what}, mm", None, *cells, digits=1))
+        if style == "paper's f":
+            found.append(Comparison(f"{what}, mm", None, mm, digits=1))
+        else:
+            found.append(Comparison(f"{what}, mm", None, None, mm, row["error"], digits=1))
         if ours:
             found.append(Comparison(f"{what}, poses a second from the last", 23.0, None, rate, digits=0, more=True))
             found.append(
                 Comparison(f"{what}, poses a second from nothing", 23.0, None, 1e3 / row["cold ms"], digits=0, more=True)
             )
     return found
+
+
+def compare_balls(rows: Sequence[Row]) -> list[Comparison]:
+    """Return poses examined by the paper's own search, and the error of what it finds."""
+    found = []
+    for row in rows:
+        what = f"{row['clip']} {row['behaviour']}, {row['database']} ({row['poses']} poses)"
+        found.append(Comparison(f"{what}, examined", row["paper examined"], row["examined"], digits=0))
+        found.append(Comparison(f"{what}, degrees off", row["paper deg"], row["deg off"], digits=3))
+    return found
+
+
+def compare_mixture(rows: Sequence[Row]) -> list[Comparison]:
+    """Return degrees by what the database holds."""
+    found = []
+    for clip, database in dict.fromkeys((row["clip"], row["database"]) for row in rows):
+        paper, ours = (find_row(rows, clip=clip, database=database, method=method) for method in ("paper", "ours"))
+        what = f"{clip} {ours['behaviour']}, {database} ({ours['poses']} poses)"
+        found.append(Comparison(what, None, paper.get("deg"), ours["deg"]))
+    return found
+
+
+def compare_end_to_end(rows: Sequence[Row]) -> list[Comparison]:
+    """Return degrees per joint angle from two cameras."""
+    return [
+        Comparison(f"{row['clip']} {row['behaviour']}, {row['frames']} frames", row["paper"], None, row["deg"]) for row in rows
+    ]

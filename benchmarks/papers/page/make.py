@@ -26,7 +26,7 @@ The pages are made by one command from measured figures, which are kept as JSON 
     python -m benchmarks.papers --page docs --motion DIR --quick [--again]    # measures what is missing, or all of it
     python -m benchmarks.papers --page docs --motion DIR --paper lai --again  # of one paper, in full
 
-`--quick` takes less of each table, about ten minutes of a quiet machine in all. The command below each table is
+`--quick` takes less of each table (its time in all was not measured). The command below each table is
 its own; one with `--quick` says so.
 """
 
@@ -73,7 +73,7 @@ def measure_item(item: PageItem, options: PageOptions) -> MeasuredItem:
     """Return what was measured for an item, measured now where nothing was and motions are given. Raises DuocapError."""
     if not item.table:
         return MeasuredItem(item)
-    file = options.figures / f"{'-'.join([item.table, *item.only])}.json"
+    file = options.figures / f"{'-'.join([item.table, *item.only]).replace(' ', '_')}.json"
     if options.request is not None and (options.again or not file.is_file()):
         only, seconds = item.only, item.seconds
         request = replace(options.request, only=only, count=item.count or options.request.count, seconds=seconds)
