@@ -40,13 +40,13 @@ from reconstruct.models.local.model import DOFS, FULL, FULL_SPAN, LocalModel, Ne
 from reconstruct.solve.certainty import Minimum
 from reconstruct.solve.linearise import MarkerBody, PoseSpace, _derive_markers_by_pose
 from reconstruct.solve.root import RootPrior
+from reconstruct.track.tilt import Tilt, compute_tilt_error
 
 N_POSE = DOFS + 6
 MOST_COUNTED = 3.0  # as how many the neighbours of one frame count, however long after the frame before
 LEAST_COUNTED = 1e-12  # as which what does not count at all is taken
 POSE, VELOCITY, BOTH = slice(0, N_POSE), slice(N_POSE, 2 * N_POSE), slice(0, 2 * N_POSE)
 MOST_ROOT_RAD, MOST_ROOT_M = 0.3, 0.2  # how surely acquisition knows the root
-TILT_FLOOR_RAD = 0.1  # no neighbours know the tilt better: theirs is wrong for many frames in a row
 
 
 @dataclass(frozen=True, slots=True)
@@ -127,6 +127,7 @@ class Prior:
         certainty: share of the neighbours' information that makes the belief more certain.
         model, root: prior of the pose alone, as the solver takes it.
         seconds: time since the frame before [s].
+        start: coordinates of the pose that the solver begins with, (B,), None: the model's centre.
     """
 
     predicted: Belief
@@ -137,14 +138,7 @@ class Prior:
     model: LocalModel
     root: RootPrior
     seconds: float
-
-
-@dataclass(frozen=True, slots=True)
-class Tilt:
-    """The neighbours' vertical in the root's frame: its mean, (3,), of length one, and the variance about a horizontal axis."""
-
-    up: Floats
-    variance: float
+    start: Floats | None = None
 
 
 def build_initial_belief(start: BodyState, n: NeighbourGaussians) -> Belief:
@@ -331,20 +325,12 @@ def update_belief(prior: Prior, state: BodyState, minimum: Minimum) -> Belief:
 
 
 def compute_reliance(prior: Prior, solved: Floats) -> Floats:
-    """Return how far a solved pose moves where all that neighbours said does, (V, D); solved: its covariance, (V, V)."""
+    """Return how far a solved pose moves where all that neighbours said does, (V, D); solved: its covariance, (V, V).
+
+    Their errors are nearly the same in all frames: the belief grows surer by every one, its truth does not (Schmidt 1966).
+    """
     assert prior.told is not None and prior.led is not None
     return np.asarray(solved @ (prior.led.precision @ prior.predicted.reliance + prior.told.pose.precision[:, :DOFS]))
-
-
-def compute_lasting_covariance(prior: Prior, solved: Floats) -> Floats:
-    """Return the covariance of a solved pose by what neighbours are wrong about all the time, (V, V).
-
-    Their errors are nearly the same in all frames: the belief grows surer by every frame, its truth does not (Schmidt 1966).
-    solved: as of `compute_reliance`.
-    """
-    assert prior.told is not None
-    reliance = compute_reliance(prior, solved)
-    return np.asarray(reliance @ prior.told.pose_covariance @ reliance.T)
 
 
 def carry_covariance(carried: VelocityUpdate, added: Floats) -> Floats:
@@ -392,22 +378,6 @@ def predict_points(belief: Belief, skeleton: Skeleton, joint: Ints, offset_m: Fl
     _derive_markers_by_pose(np.concatenate([np.zeros(N_POSE - 3), state.position_m]), space, body, point_m, J)
     covariance = J @ belief.covariance[POSE, POSE] @ J.T
     return point_m, covariance.reshape(n, 3, n, 3)
-
-
-def compute_tilt(up: Floats, weights: Floats) -> Tilt:
-    """Return the neighbours' tilt; up: the vertical in the root's frame of each, (K, 3), with weights (K,)."""
-    share = weights / weights.sum()
-    mean = share @ up
-    mean /= max(float(np.linalg.norm(mean)), 1e-9)
-    return Tilt(mean, 0.5 * float(share @ ((up - mean) ** 2).sum(axis=1)) + TILT_FLOOR_RAD**2)
-
-
-def compute_tilt_error(rotation: Floats, up: Floats) -> Floats:
-    """Return the turn about a horizontal axis that raises a vertical in the root's frame, (3,), to the world's, (3,) [rad]."""
-    theirs = rotation @ up
-    sine = float(np.hypot(theirs[0], theirs[2]))
-    angle = float(np.arctan2(sine, theirs[1]))
-    return np.array([-theirs[2], 0.0, theirs[0]]) * (angle / max(sine, 1e-9))
 
 
 def _invert_definite(A: Floats) -> Floats:

@@ -95,6 +95,11 @@ TakeFile = Annotated[
 RecordingFile = Annotated[
     Path, typer.Argument(metavar="RECORDING", help="A recording (.mcap), or the folder of a session."), InProject("take")
 ]
+DictionaryFile = Annotated[Path, typer.Option(metavar="FILE.sparse", help="The dictionary to write.")]
+PoseAtoms = Annotated[
+    int | None,
+    typer.Option("--atoms", min=1, max=100, metavar="T", help="Atoms of a pose: few, it is natural; many, it is as asked."),
+]
 Motions = Annotated[
     list[Path] | None,
     typer.Argument(

@@ -11,13 +11,13 @@ from database.geometry.rotations import matrix_from_rotvec, skew_from_vector
 from reconstruct.models.local.model import DOFS, FULL, LocalModel
 from reconstruct.observations import observations_from_markers
 from reconstruct.solve.certainty import (
-    BY_STRANGENESS,
+    BY_LAPLACE,
+    BY_LASTING,
     CALIBRATION_M,
-    FAMILIAR,
-    LASTING,
     MAX_ERROR_M,
     add_calibration_error,
     build_minimum,
+    compute_frame_deviations,
     compute_information,
     estimate_joint_error_m,
 )
@@ -79,9 +79,9 @@ def test_errors_of_joints_are_those_of_markers_at_their_origins() -> None:
         np.sqrt(np.trace(J @ each @ np.swapaxes(J, 1, 2), axis1=1, axis2=2) / 3.0) for each in (solved, lasting)
     )
     minimum = build_minimum(asked, solution)
-    for strange_rad in (0.0, 0.1):
-        expected = np.hypot(laplace_m * (FAMILIAR + BY_STRANGENESS * strange_rad), LASTING * lasting_m)
-        np.testing.assert_allclose(estimate_joint_error_m(minimum, solved, lasting, strange_rad), expected, rtol=1e-9)
+    expected = np.hypot(BY_LAPLACE * laplace_m, BY_LASTING * lasting_m)
+    sigma = compute_frame_deviations(minimum, solved, lasting)
+    np.testing.assert_allclose(estimate_joint_error_m(sigma), expected, rtol=1e-9)
 
 
 def test_a_calibration_adds_to_the_errors_of_a_body_that_is_not_known_exactly() -> None:

@@ -24,19 +24,15 @@ from reconstruct.track.belief import (
     MOST_COUNTED,
     N_POSE,
     POSE,
-    TILT_FLOOR_RAD,
     VELOCITY,
     Belief,
     Prior,
     apply_pose_change,
     build_initial_belief,
     carry_covariance,
-    compute_lasting_covariance,
     compute_pose_change,
     compute_reliance,
     compute_surprise,
-    compute_tilt,
-    compute_tilt_error,
     join_neighbours,
     predict,
     predict_points,
@@ -44,6 +40,7 @@ from reconstruct.track.belief import (
     update_belief,
     update_by_pose,
 )
+from reconstruct.track.tilt import TILT_FLOOR_RAD, compute_tilt, compute_tilt_error
 from tests.support.people import bent_pose, front_rig, marker_frame_of, person, worn_markers
 
 SUBJECT = person("boxing", 2)
@@ -320,9 +317,6 @@ def test_reliance_is_how_far_a_pose_moves_where_all_that_neighbours_said_does() 
         found.append((expected - np.linalg.solve(hessian, 40.0 * expected), np.linalg.inv(hessian), prior))
     (at, covariance, prior), (after, *_) = found
     np.testing.assert_allclose(after - at, compute_reliance(prior, covariance) @ moved, atol=2e-5)
-    lasting = compute_lasting_covariance(prior, covariance)
-    reliance = compute_reliance(prior, covariance)
-    np.testing.assert_allclose(lasting, reliance @ n.pose_covariance @ reliance.T)
 
 
 def prior_state(prior: Prior) -> BodyState:
