@@ -101,7 +101,8 @@ class StartPlayer:
         """Begin with the T-pose, which the cameras are shown, and look at the verdict."""
         self.look("performer")
         self.press("Begin with the T-pose")
-        self.wait_for("Calibrate the performer", timeout_s)
+        self.wait_for("arms level", timeout_s)
+        self.look("tpose")
         self.wait_for("verdict: ", timeout_s)
         self.look("subject")
         self.press("Close")
