@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from typing import Annotated, Any, Final, Literal
 
 CAMERA_NAMES: Final = ("left", "right", "third", "fourth", "fifth", "sixth", "seventh", "eighth")  # of a rig, in its order
-LOCAL_MODELS: Final = ("gaussian", "paper")  # the names of the registry (reconstruct/models/local/neighbourhood.py)
+LOCAL_MODELS: Final = ("gaussian", "paper", "paper-si")  # the names of the registry (reconstruct/track/models.py)
 LANDMARK_MODELS: Final = ("lite", "full", "heavy")  # BlazePose's
 INTERNAL = "not a setting: the program's own"
 Signed = Annotated[float, "may be negative"]
@@ -131,7 +131,12 @@ class LabelSettings:
     coasting_m: float = 0.25  # mean expected error up to which a pose is called coasting; beyond it the performer is lost
     lag_s: float = 0.0  # by how much what is published is older than what was seen last, and has been decided by it
     give_up_m: float = 0.5  # standard deviation of the root beyond which a hypothesis is given up
-    landmark_score: float = 0.4  # of a landmark, from which on it counts
+    landmark_score: float = 0.13  # of a landmark, from which on it is more likely seen than guessed
+    landmark_usual_score: float = 0.83  # of which a landmark is as exact as the marker file says
+    landmark_fade: float = 1.85  # by how much larger its errors are, as a natural logarithm, where the score is less by 1
+    landmark_steep: float = 10.0  # by how much likelier it is only guessed, as a natural logarithm, where the score is less by 1
+    landmark_stray_m: float = 0.12  # how far off a guess is
+    landmark_jumps: float = 0.001  # probability that a landmark moves in a way that nobody foresees, in a frame
     exchange_rate: float = 0.2  # how often in a second a view begins to show arms, legs or the body with left and right exchanged
     exchange_lasts_s: float = 0.5  # how long it does
 
@@ -140,7 +145,7 @@ class LabelSettings:
 class SolveSettings:
     """Query, neighbours, what is carried from frame to frame, and synthesis."""
 
-    model: str = "gaussian"  # gaussian: shrunk covariance of neighbours; paper: truncated PCA
+    model: str = "gaussian"  # shrunk covariance of neighbours; paper: as in the paper, in cm and degrees; paper-si: m, rad
     neighbours: int = 80  # poses of the database that make up the local model
     query_marker_sigma_m: float = 0.03  # usual distance of a marker from that of a good neighbour
     query_pose_sigma_rad: float = 0.28  # usual difference of a joint from that of a good neighbour
@@ -165,15 +170,12 @@ class SolveSettings:
     change_spread: float = 2.0  # variance of a pose's change over a long step, in variances of the neighbours' changes
     change_drift: float = 0.05  # plus this standard deviation of every coordinate [rad, m]
     limits: bool = True  # hold joints to the range of the database
-    smooth_sigma_rad: float = 0.1  # usual departure of a joint from constant velocity in 1/60 s, of the paper's model
     root_sigma_rad: float = 0.05  # usual deviation of the root from its predicted orientation, in 1/60 s
     root_sigma_m: float = 0.03  # and from its predicted position
     marker_sigma_m: float = 0.006  # how far markers move on skin and cloth
     landmark_lasts_s: float = 0.03  # time constant of the errors of landmarks: those of consecutive frames are alike
     robust_sigmas: float = 3.0  # marker errors beyond this many standard deviations weigh less
     max_iterations: int = 12  # of Levenberg-Marquardt, a frame
-    dimensions: int = 7  # of the paper's model
-    prior_weight: float = 1.0  # of the paper's model
 
 
 @dataclass(frozen=True, slots=True)

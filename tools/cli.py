@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Annotated, Any
 
 import typer
-from typer.core import TyperArgument, TyperCommand
+from typer.core import TyperArgument, TyperCommand, TyperGroup
 
 from tools.outputs import join_vmc_values
 from tools.project_file import read_project_file
@@ -32,6 +32,17 @@ class Command(TyperCommand):
 
     def _arguments(self) -> list[TyperArgument]:
         return [parameter for parameter in self.params if isinstance(parameter, TyperArgument)]
+
+
+class CommandGroup(TyperGroup):
+    """A group whose help has the whole line of each command, on as many lines as it takes."""
+
+    def format_commands(self, ctx: Any, formatter: Any) -> None:
+        """Write the commands and their lines."""
+        commands = [(name, self.get_command(ctx, name)) for name in self.list_commands(ctx)]
+        rows = [(name, (each.help or "").partition("\n")[0]) for name, each in commands if each is not None and not each.hidden]
+        with formatter.section("Commands"):
+            formatter.write_dl(rows)
 
 
 def _format_usage(argument: TyperArgument) -> str:
@@ -66,7 +77,7 @@ COMMANDS = {
     "batch": CommandEntry("tools.commands.batch", False, "Run many takes as one job, on all cores or a cluster."),
     "evaluate": CommandEntry("tools.commands.evaluate.group", True, "Measure errors on your own clips or published ones."),
     "solve": CommandEntry("tools.commands.solve", False, "Turn optical markers (C3D, TRC) into motion, labelled or not."),
-    "export": CommandEntry("tools.commands.export", False, "Turn a recording into BVH, TRC, C3D, CSV, GLB or VRMA."),
+    "export": CommandEntry("tools.commands.export", False, "Turn a take into BVH, GLB, FBX, C3D, TRC, CSV or VRMA."),
     "edit": CommandEntry("tools.commands.edit", False, "Trim, cut, split, smooth, fill or relabel a take, as a new one."),
     "gait": CommandEntry("tools.commands.gait", False, "Foot strikes, step lengths and times, and symmetry of a walk."),
     "keys": CommandEntry("tools.commands.keys", True, "Make keys for other machines, and say who is admitted."),
@@ -135,7 +146,7 @@ def build_application(asked_for: str | None) -> typer.Typer:
             for command in module.app.registered_commands:
                 if not (command.cls and issubclass(command.cls, Command)):  # one with a class of its own keeps it
                     command.cls = Command
-            app.add_typer(module.app, name=name, help=entry.help)
+            app.add_typer(module.app, name=name, help=entry.help, cls=CommandGroup)
         else:
             app.command(name, cls=Command)(getattr(module, name))
     return app

@@ -65,7 +65,8 @@ def plan_export_files(recording: Path, out: Sequence[Path], formats: Sequence[st
     if unknown:
         raise DuocapError(f"--format {unknown[0]}: unknown; expected one of {', '.join(FORMATS)}")
     if not out and not formats:
-        raise DuocapError(f"nothing to write; name a file (--out walk.bvh) or a format (--format {'|'.join(FORMATS)})")
+        example = f"duocap export {recording} --out {recording.stem}.bvh"
+        raise DuocapError(f"no file was named to write; expected --out FILE or --format {'|'.join(FORMATS)}, such as `{example}`")
     if out and formats and len(formats) != len(out):
         raise DuocapError(f"{len(formats)} formats for {len(out)} files; give one --format for each --out, or none")
     if not out:

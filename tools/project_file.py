@@ -62,9 +62,9 @@ class ProjectFile:
         return (self.folder / self.subject).is_file()
 
     def list_takes(self) -> list[Path]:
-        """Return the recordings, sessions and files, the newest first."""
-        folder = self.folder / self.takes
-        found = [path for path in folder.glob("*") if path.suffix == ".mcap" or (path / SESSION_FILE).is_file()]
+        """Return the recordings, sessions and files, the newest first: those in `takes`, and those beside project.toml."""
+        paths = {*self.folder.glob("*"), *(self.folder / self.takes).glob("*")}
+        found = [path for path in paths if path.suffix == ".mcap" or (path / SESSION_FILE).is_file()]
         return sorted(found, key=lambda path: (path.stat().st_mtime_ns, path.name), reverse=True)
 
     def list_defaults(self) -> dict[str, Any]:

@@ -16,6 +16,7 @@ from dataclasses import dataclass
 from multiprocessing.connection import Connection
 from pathlib import Path
 from typing import TYPE_CHECKING
+from urllib.parse import urlsplit
 
 from capture.process.link import name_process
 from capture.process.priority import lower_priority
@@ -174,7 +175,7 @@ def _start_viewer(settings: Settings, tell: Callable[[str], None]) -> ViewerProc
     """Open the viewer of the stream; say why not if it cannot be."""
     viewer = ViewerProcess(ViewPlan(settings, browser=can_browse()))
     try:
-        tell(f"viewer: {viewer.wait_ready()}")
+        tell_page("viewer", viewer.wait_ready(), settings.viewer.port, tell, "")
     except DuocapError as error:
         viewer.close()
         tell(f"without a viewer: {error}")
@@ -233,12 +234,9 @@ def _run_viewer(viewer: "_Viewer", plan: ViewPlan, tell: Callable[[str], None]) 
     from stream.web.server import LOOPBACK
 
     try:
-        wanted = plan.settings.viewer.port
-        if wanted and viewer.port != wanted:
-            tell(f"port {wanted} is taken; using {viewer.port}")
         if plan.settings.viewer.host not in LOOPBACK:
             tell("anybody who reaches this machine can open the page; it asks for no password")
-        tell(f"viewer: {viewer.url} (Ctrl-C ends it)")
+        tell_page("viewer", viewer.url, plan.settings.viewer.port, tell)
         viewer.browse()
         while True:
             viewer.app.update()
@@ -278,6 +276,22 @@ class _Viewer:
         """Open the page in the system's browser if that is wanted."""
         if self._browser:
             open_browser(self.url)
+
+
+def tell_page(what: str, url: str, wanted_port: int, tell: Callable[[str], None], ends: str = " (Ctrl-C ends it)") -> None:
+    """Tell where a page is served, and that its port is another one where that which was wanted is taken.
+
+    Args:
+        what: the page, in a word.
+        url: its address.
+        wanted_port: port that was asked for, 0 for any.
+        tell: receives the lines.
+        ends: words on how it ends.
+    """
+    port = urlsplit(url).port
+    if wanted_port and port != wanted_port:
+        tell(f"port {wanted_port} is taken by another program; the {what} is at {port} (--port or viewer.port chooses one)")
+    tell(f"{what}: {url}{ends}")
 
 
 def wants_dark(theme: str) -> bool:

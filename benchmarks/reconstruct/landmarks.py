@@ -43,6 +43,7 @@ ROBUST_M, ROUNDS = 0.04, 10  # of the fit of offsets
 USUAL_M = 0.03  # of a landmark, to tell whether it is exchanged
 EXCHANGED = 3.0  # -ln of the probability of an exchange, likewise
 SHORTEST = 3  # frames that an exchange lasts at least, or it is noise
+SEEN = 0.4  # score of a landmark that its place on the bone is fitted to
 TRIANGULATED = ("shoulder", "elbow", "wrist", "hip", "knee", "ankle")
 
 
@@ -132,10 +133,10 @@ def find_exchanges(recording: Recording, markers: MarkerSet) -> Ints:
     return result
 
 
-def fit_landmarks(recordings: Sequence[Recording], settings: Settings) -> Iterator[str]:
+def fit_landmarks(recordings: Sequence[Recording]) -> Iterator[str]:
     """Yield the lines of a marker file that fits the recordings, and of their rates as comments."""
-    markers, s = read_marker_set(NO_MARKERS), settings.label
-    fitted = [fit_offset(recordings, int(j), int(k), o, s.landmark_score) for j, k, o in _iterate_landmarks(markers)]
+    markers = read_marker_set(NO_MARKERS)
+    fitted = [fit_offset(recordings, int(j), int(k), o, SEEN) for j, k, o in _iterate_landmarks(markers)]
     numbers = {int(landmark): m for m, landmark in enumerate(markers.landmark)}
     offset_m, sigma_m = np.empty_like(markers.offset_m), np.empty(len(markers))
     for m, landmark in enumerate(markers.landmark):
@@ -144,7 +145,7 @@ def fit_landmarks(recordings: Sequence[Recording], settings: Settings) -> Iterat
     markers = replace(markers, offset_m=offset_m)
     for m in range(len(markers)):
         both = [m, numbers[MIRRORED[markers.landmark[m]]]]
-        errors = np.concatenate([_collect_errors(recordings, markers, k, s.landmark_score) for k in both])
+        errors = np.concatenate([_collect_errors(recordings, markers, k, SEEN) for k in both])
         sigma_m[m] = 1.4826 * np.median(np.abs(errors))
     yield "# No markers: landmarks of the body that are found in each picture (BlazePose). Offsets, x to the performer's left,"
     yield "# y up, z forward, metres, T-pose; deviations are of rendered people (`python -m benchmarks.reconstruct.landmarks`)."
@@ -152,7 +153,7 @@ def fit_landmarks(recordings: Sequence[Recording], settings: Settings) -> Iterat
         yield f'\n[{name}]\nlandmark = "{LANDMARKS[markers.landmark[m]]}"\nlandmark_sigma_m = {sigma_m[m]:.3f}'
         yield f'joint = "{JOINTS[markers.joint[m]]}"' + ("\ntorso = true" if markers.torso[m] else "")
         yield f"offset_m = [{', '.join(f'{x + 0.0:.3f}' for x in np.round(offset_m[m], 3) + 0.0)}]"
-    yield from describe_rates(recordings, markers, s.landmark_score)
+    yield from describe_rates(recordings, markers, SEEN)
 
 
 def _iterate_landmarks(markers: MarkerSet) -> Iterator[tuple[int, int, Floats]]:
@@ -295,7 +296,7 @@ def main() -> None:
     options = parser.parse_args()
     recordings = [read_recording(path).thinned(options.rate) for path in options.files]
     if options.fit is not None:
-        options.fit.write_text("\n".join(fit_landmarks(recordings, Settings())) + "\n", "utf-8")
+        options.fit.write_text("\n".join(fit_landmarks(recordings)) + "\n", "utf-8")
         return
     database = open_database(protocol_database(options.motion, None, [set_clip("07_08")]))
     print("| clip | cameras | way | mm | p95 | deg | lost % | jitter mm | ms |\n|---|---|---|---|---|---|---|---|---|")

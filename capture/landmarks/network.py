@@ -1,6 +1,7 @@
 """A network of a .tflite file, run on one thread."""
 
 import struct
+from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
@@ -62,8 +63,12 @@ def import_interpreter() -> Any:
     return Interpreter
 
 
+@lru_cache(maxsize=4)
 def _drop_unread_outputs(content: bytes, outputs: tuple[int, ...]) -> bytes:
-    """Return a model without the outputs that are not read, and without the operators that only they need."""
+    """Return a model without the outputs that are not read, and without the operators that only they need.
+
+    Once in a process: a camera's opens its detector twice, first for the kernels.
+    """
     import flatbuffers
     from ai_edge_litert import schema_py_generated as schema
 

@@ -127,6 +127,7 @@ class Prior:
         certainty: share of the neighbours' information that makes the belief more certain.
         model, root: prior of the pose alone, as the solver takes it.
         seconds: time since the frame before [s].
+        start: coordinates of the pose that the solver begins with, (B,), None: the model's centre.
     """
 
     predicted: Belief
@@ -137,6 +138,7 @@ class Prior:
     model: LocalModel
     root: RootPrior
     seconds: float
+    start: Floats | None = None
 
 
 def build_initial_belief(start: BodyState, n: NeighbourGaussians) -> Belief:

@@ -102,6 +102,9 @@ class Estimator:
         self.belief: Belief | None = None
         self.filler: FillIn | None = None
         sample = thin_examples(examples, max(1, len(examples) // SAMPLE))
+        covariance = np.cov(sample.pose[:].T.astype(np.float64), bias=True)
+        self._model = build_frame_model(settings, examples, covariance)
+        settings = self._model.settings
         self.rig, self._settings = rig, settings
         self._search = PoseSearch(examples, None, None) if search is None else search
         self._sample_search = PoseSearch(sample, None, None)
@@ -109,8 +112,6 @@ class Estimator:
         self._local: tuple[Floats | None, Floats] = (None, np.zeros((0, 3)))
         self._world: tuple[BodyState | None, Floats] = (None, np.zeros((0, 3)))
         self._minima: deque[tuple[Estimate, Minimum]] = deque(maxlen=N_MINIMA)  # of a frame's labellings, newest first
-        covariance = np.cov(sample.pose[:].T.astype(np.float64), bias=True)
-        self._model = build_frame_model(settings, examples, covariance)
         self.joins_models = self._model.carries
         self._limits = compute_limits(sample.pose[:]) if settings.limits and self._model.carries else NO_LIMITS
         self._solve = partial(solve_pose, max_iterations=settings.max_iterations)
@@ -176,7 +177,9 @@ class Estimator:
         share = self._share(prior.seconds)
         observations = observations_from_markers(frame, self.rig, self._marker_sigma_m, self.world(reference), share)
         problem = self._problem(prior.model, prior.root, observations)
-        solution = self._solve(problem, root if start is None else (prior.root.rotation, prior.root.position_m))
+        solution = self._solve(
+            problem, root if start is None else (prior.root.rotation, prior.root.position_m), start=prior.start
+        )
         local_energy = float(solution.energies[-1])
         if near is None and predicted is not None and self.filler is not None and is_partly_seen(frame):
             filled = self.filler.fill(problem, solution, frame.t_capture_ns, self._settings.pose_rate * prior.seconds)
@@ -201,14 +204,14 @@ class Estimator:
 
     def _prior(self, frame: MarkerFrame, predicted: Belief | None, at: tuple[BodyState, Root], neighbours: Neighbours) -> Prior:
         """Return what is known of a frame before its markers; at: the pose it is expected near, and its root."""
+        reference, (rotation, position_m) = at
         if predicted is None or self.belief is None:
-            reference, (rotation, position_m) = at
             return self._model.begin(replace(reference, rotation=rotation, position_m=position_m), neighbours)
         tilt, torso = None, self.subject.markers.torso
         if self.examples.up is not None and not frame.seen[:, torso].any(axis=0).all():
             tilt = compute_tilt(self.examples.up[neighbours.rows].astype(np.float64), neighbours.weights)
         seconds = (frame.t_capture_ns - self.belief.state.t_ns) * 1e-9
-        return self._model.join(predicted, neighbours, tilt, seconds)
+        return self._model.join(predicted, neighbours, tilt, seconds, (rotation, position_m))
 
     def error_m(self, estimate: Estimate) -> Floats | None:
         """Return how far from the truth the joints may be, (J,) [m], one standard deviation; None for models with fewer axes."""

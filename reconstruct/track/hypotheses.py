@@ -18,7 +18,7 @@ from database.geometry.rigid import RigidMotion
 from reconstruct.track.association import Association, ExpectedMarkers, associate
 from reconstruct.track.belief import Belief, predict_points
 from reconstruct.track.estimator import Estimate, Estimator, EstimatorMemory
-from reconstruct.track.landmarks import place_landmarks, rank_exchanges
+from reconstruct.track.landmarks import doubt_landmarks, place_landmarks, rank_exchanges
 
 UNUSUAL = 5.0  # misfit of a marker beyond which a pose is less sure, and a body is sought anywhere
 LEFT_OVER = 5.0  # misfit of a point without a marker while a marker has none
@@ -138,6 +138,7 @@ def associate_all(
     for way in ways:
         for each in exchanges:
             frame = place_landmarks(way.frame, views, rig, markers, expected.point_m, each.states, s)
+            frame = doubt_landmarks(frame, views, rig, markers, expected, each.states, s)
             likeliness = way.likeliness + each.likeliness
             found.append(Association(way.point, frame, way.cost + each.cost, likeliness, each.states))
     return sorted(found, key=lambda way: way.likeliness)[: s.beam]

@@ -9,6 +9,9 @@ once for the arms, the legs, all down to the hips and the whole body. A hypothes
 on with is told by where it expects the landmarks, and how surely; the poses solved with each decide
 (`reconstruct/track/hypotheses.py`). Errors of a landmark last (`solve.landmark_lasts_s`): a frame's image points count by a
 share, tanh(t / 2 tau), which over many frames is the information of correlated errors exp(-t / tau) on what stands still.
+
+A network also says where what it hardly sees might be, with a lower score: the lower that is, the less exact a landmark is,
+and the likelier only guessed (`doubt_landmarks`).
 """
 
 import math
@@ -16,6 +19,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from enum import IntEnum
 from itertools import combinations, product
+from typing import NamedTuple
 
 import numpy as np
 
@@ -42,6 +46,7 @@ MIN_UPRIGHT = 0.0  # cosine of the angle between a body's axis and the vertical:
 CHANGED, DISAGREES = 3.0, 1.0  # -ln of the probability that something is exchanged, or a landmark wrong, in a first look
 AVERTED = 6.0  # of a performer seen from behind
 N_STARTS = 4
+MOST_ASTRAY = 50.0  # ln of a ratio of densities beyond which nothing changes
 
 
 class Exchange(IntEnum):
@@ -131,17 +136,86 @@ def _compute_state_costs(
     landmarks: Landmarks, camera: Camera, markers: MarkerSet, expected: ExpectedMarkers, s: LabelSettings
 ) -> Floats:
     """Return the cost of the landmarks of a view where they are, in every state, (E,)."""
-    rows = np.flatnonzero(~markers.worn)
-    at_m, source = expected.point_m[rows], SOURCES[:, markers.landmark[rows]]
-    depth_m = np.maximum(camera.to_camera(at_m)[:, 2], MIN_DEPTH_M)
-    sigma_px = camera.focal_px * markers.landmark_sigma_m[rows] / depth_m
-    J = compute_image_derivatives(camera, at_m)
-    S = J @ expected.covariance_m2[rows] @ np.swapaxes(J, 1, 2) + (sigma_px**2 / expected.share)[:, None, None] * np.eye(2)
-    apart = landmarks.image_px[source] - np.nan_to_num(camera.project(at_m))
-    d2 = np.einsum("kli,lij,klj->kl", apart, np.linalg.inv(S), apart)
+    source = SOURCES[:, markers.landmark[~markers.worn]]
+    d2 = _compare(landmarks, source, camera, markers, expected, s).d2
     scale2 = ROBUST2 * expected.share
     known = landmarks.score[source] >= s.landmark_score
     return np.asarray((scale2 * (np.sqrt(1.0 + d2 / scale2) - 1.0) * known).sum(axis=1))
+
+
+class _Apart(NamedTuple):
+    """How far landmarks are from where they are expected, and what tells that they are anywhere about there, each (..., K).
+
+    d2: squared, in standard deviations; astray: ln of the density of landmarks that are astray over that of those that are not.
+    """
+
+    d2: Floats
+    astray: Floats
+
+
+def _compare(
+    landmarks: Landmarks, source: Ints, camera: Camera, markers: MarkerSet, expected: ExpectedMarkers, s: LabelSettings
+) -> _Apart:
+    """Return how far landmarks of a picture, numbers (..., K), are from where they are expected."""
+    rows = np.flatnonzero(~markers.worn)
+    at_m = expected.point_m[rows]
+    sigma_px = compute_sigma_px(at_m, landmarks.score[source], camera, markers, s)
+    stray_px = s.landmark_stray_m * camera.focal_px / np.maximum(camera.to_camera(at_m)[:, 2], MIN_DEPTH_M)
+    J = compute_image_derivatives(camera, at_m)
+    S = J @ expected.covariance_m2[rows] @ np.swapaxes(J, 1, 2) + (sigma_px**2 / expected.share)[..., None, None] * np.eye(2)
+    wide = S + (stray_px**2)[:, None, None] * np.eye(2)
+    apart = landmarks.image_px[source] - np.nan_to_num(camera.project(at_m))
+    d2, wide_d2 = (np.einsum("...i,...ij,...j->...", apart, np.linalg.inv(each), apart) for each in (S, wide))
+    return _Apart(d2, 0.5 * (d2 - wide_d2 + np.log(np.linalg.det(S) / np.linalg.det(wide))))
+
+
+def doubt_landmarks(
+    frame: MarkerFrame, views: Views, rig: Rig, markers: MarkerSet, expected: ExpectedMarkers, states: Ints, s: LabelSettings
+) -> MarkerFrame:
+    """Return a frame in which landmarks count by the probability that they are seen, without those that are rather guessed.
+
+    What a network does not see it guesses: a hand behind the back is said to be where the other one is. With g the probability
+    of that by the score, u that of an unforeseen motion, and q the density of what is astray over that of what is not,
+
+        p(seen | apart) = (1 + u q) / (1 + u q + g q),    ln g = steep (even score - score), at most that of even odds
+
+    Args:
+        frame: with the landmarks placed.
+        views: what the cameras saw at one time.
+        rig: the cameras.
+        markers: all markers.
+        expected: markers as they are expected.
+        states: of the views, (V,).
+        s: settings of labels.
+    """
+    rows = np.flatnonzero(~markers.worn)
+    seen, sigma = frame.seen.copy(), frame.sigma_px.copy()
+    for c, blobs in enumerate(views.blobs):
+        if blobs is None or blobs.landmarks is None:
+            continue
+        source = SOURCES[states[c], markers.landmark[rows]]
+        astray = np.exp(np.minimum(_compare(blobs.landmarks, source, rig.cameras[c], markers, expected, s).astray, MOST_ASTRAY))
+        guessed = np.exp(np.minimum(s.landmark_steep * (s.landmark_score - blobs.landmarks.score[source]), 0.0))
+        expectedly = 1.0 + s.landmark_jumps * astray
+        right = expectedly / (expectedly + guessed * astray)
+        sigma[c, rows] /= np.sqrt(right)
+        seen[c, rows] &= right > 0.5
+    return replace(frame, seen=seen, sigma_px=sigma, image_px=frame.image_px * seen[:, :, None])
+
+
+def compute_sigma_px(at_m: Floats, score: Floats, camera: Camera, markers: MarkerSet, s: LabelSettings) -> Floats:
+    """Return how exact landmarks are in a picture, (..., K) [px]: sigma f / depth exp(fade (usual score - score)).
+
+    Args:
+        at_m: about where they are, (K, 3) [m] world.
+        score: of each, (..., K).
+        camera: of the view.
+        markers: with the landmarks.
+        s: settings of labels.
+    """
+    depth_m = np.maximum(camera.to_camera(at_m)[:, 2], MIN_DEPTH_M)
+    blur = np.exp(s.landmark_fade * (s.landmark_usual_score - score))
+    return np.asarray(camera.focal_px * markers.landmark_sigma_m[~markers.worn] / depth_m * blur)
 
 
 def place_landmarks(
@@ -165,10 +239,10 @@ def place_landmarks(
         if blobs is None or blobs.landmarks is None:
             continue
         camera, source = rig.cameras[c], SOURCES[states[c], markers.landmark[rows]]
-        depth_m = np.maximum(camera.to_camera(expected_m[rows])[:, 2], MIN_DEPTH_M)
+        score = blobs.landmarks.score[source]
         image[c, rows] = blobs.landmarks.image_px[source]
-        sigma[c, rows] = camera.focal_px * markers.landmark_sigma_m[rows] / depth_m
-        seen[c, rows] = blobs.landmarks.score[source] >= s.landmark_score
+        sigma[c, rows] = compute_sigma_px(expected_m[rows], score, camera, markers, s)
+        seen[c, rows] = score >= s.landmark_score
     image *= seen[:, :, None]
     return replace(frame, seen=seen, image_px=image, sigma_px=sigma)
 

@@ -34,6 +34,7 @@ from stream.protocol.messages import PoseMessage, SkeletonMessage
 from stream.recording.recording import Recording
 
 TRUNK = ("hips", "spine", "chest", "upperChest")
+FAR_COST = 1e-3  # metres of straying that a metre from the joint counts as: no more than a marker moves on skin
 MOST_LOOKED = 200  # poses by which a marker's joint is found
 AROUND_S = 1.0  # poses beside a span that are looked at where it is smoothed or filled
 MARGIN_S = 0.4  # poses on both sides of a span that are solved with it, so that it joins them
@@ -136,7 +137,8 @@ def find_worn_markers(subject: Subject, poses: Sequence[Pose], names: tuple[str,
     G, p = compute_forward_kinematics(subject.skeleton, rotvec, root_m)
     local = np.einsum("njba,nmjb->nmja", G, marker_m[:, :, None] - p[:, None])
     middle = np.median(local, axis=0)
-    joint = np.median(np.linalg.norm(local - middle, axis=3), axis=0).argmin(axis=1)
+    strayed_m = np.median(np.linalg.norm(local - middle, axis=3), axis=0)
+    joint = (strayed_m + FAR_COST * np.linalg.norm(middle, axis=2)).argmin(axis=1)  # of feet that both stand still, the nearer
     offset_m = middle[np.arange(len(names)), joint]
     trunk = np.array([JOINTS[j] in TRUNK for j in joint.tolist()])
     none, count = np.zeros((len(names), 3)), len(names)

@@ -9,6 +9,7 @@ from numpy.typing import NDArray
 
 from config.arrays import Floats
 from config.errors import DuocapError
+from database.files.c3d_extras import C3dExtras
 from database.geometry.kinematics import compute_forward_kinematics
 from database.geometry.rotations import matrix_from_rotvec, rotvec_from_matrix
 from database.geometry.skeleton import REFERENCE, Skeleton
@@ -87,6 +88,7 @@ class Take:
         markers: markers measured at the same times; None if unknown.
         forces: forces of the ground on the feet; None if unknown.
         error_m: expected error of each joint (`Pose.error_m`), (N, J) [m]; None if unknown.
+        extras: what the C3D that it is from has beside points, for one that is written; None if nothing.
     """
 
     skeleton: Skeleton
@@ -98,6 +100,7 @@ class Take:
     info: TakeInfo = TakeInfo()
     forces: GroundForces | None = None
     error_m: Floats | None = None
+    extras: C3dExtras | None = None
 
     def __post_init__(self) -> None:
         n = len(self.seconds)

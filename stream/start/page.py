@@ -3,7 +3,7 @@
 import queue
 from collections.abc import Callable, Sequence
 from html import escape
-from typing import Any, Literal
+from typing import Any
 
 import viser
 
@@ -15,6 +15,7 @@ from stream.web.picture import CameraPicture
 from stream.web.server import set_theme
 
 PANEL_PX, EDGE_PX, DRAWING_PX = 430, 12, 760
+QUIET_RGB = (73, 80, 87)  # of buttons that are not the usual next one; white letters on it have a contrast of 8 to 1
 ICONS = {
     StepState.DONE: viser.Icon.CIRCLE_CHECK,
     StepState.READY: viser.Icon.CIRCLE,
@@ -32,7 +33,6 @@ class StartPage:
     def __init__(self, server: viser.ViserServer, folder: str, dark: bool) -> None:
         self.server, self.dark, self._folder = server, dark, folder
         self._canvas, self._pressed = Canvas(server), queue.SimpleQueue[Pressed]()
-        self._handles: list[Any] = []
         self._fields: dict[str, Callable[[], Value]] = {}
         self._typed: dict[tuple[str, str], tuple[Value, Value]] = {}  # by step and field: its first value, and the last
         self._rows: tuple[StepRow, ...] = ()
@@ -49,7 +49,7 @@ class StartPage:
         self._keep_typed()
         self.server.gui.reset()
         self.server.scene.reset()
-        self._handles, self._fields, self._rows, self._open = [], {}, (), ("", None)
+        self._fields, self._rows, self._open = {}, (), ("", None)
         self._has_pictures = False
 
     def build(self) -> None:
@@ -71,6 +71,11 @@ class StartPage:
         self._window = window
         set_html(self._head, _wrap(f'<div class="dim">project folder: {escape(self._folder)}</div>'))
 
+    def prefer_dark(self, dark: bool) -> None:
+        """Use the colours that a browser asks for, now and when the page is built anew."""
+        self.dark = dark
+        set_theme(self.server, dark)
+
     def take_pressed(self) -> list[Pressed]:
         """Return what was pressed since the last time."""
         pressed = []
@@ -91,8 +96,8 @@ class StartPage:
         self._rows, self._steps = tuple(rows), []
         with self._step_folder:
             for n, row in enumerate(rows, 1):
-                label = f"{n}  {row.title}" + (f": {row.result}" if row.result else "")
-                color: Literal["gray"] | None = None if row.key == opened else "gray"
+                label = f"{n} {row.title}" + (f": {row.result}" if row.result else "")
+                color = None if row.key == opened else QUIET_RGB
                 button = self.server.gui.add_button(label, icon=ICONS[row.state], color=color)
                 button.on_click(lambda _, key=row.key: self._pressed.put(Pressed(key, "", self.values())))  # type: ignore[misc]
                 self._steps.append(button)
@@ -107,16 +112,15 @@ class StartPage:
         if (step, form) == self._open:
             return
         self._keep_typed()
-        for handle in self._handles:
-            handle.remove()
-        self._open, self._handles, self._fields = (step, form), [], {}
-        gui = self.server.gui
+        self._form_folder.remove()
+        self._open, self._fields, gui = (step, form), {}, self.server.gui
+        self._form_folder = gui.add_folder("Step")
         with self._form_folder:
-            self._handles.append(gui.add_html(_wrap(f"<h3>{escape(form.title)}</h3><p>{escape(form.words)}</p>")))
-            for text, color in ((form.error, BAD), (form.done, GOOD)):
+            gui.add_html(_wrap(f"<h3>{escape(form.title)}</h3><p>{escape(form.words)}</p>"))
+            for text, edge in ((form.error, BAD), (form.done, GOOD)):
                 if text:
-                    box = f'<div class="box" style="border-color:{color}">{escape(text)}</div>'
-                    self._handles.append(gui.add_html(_wrap(box)))
+                    box = f'<div class="box" style="border-color:{edge}">{escape(text)}</div>'
+                    gui.add_html(_wrap(box))
             for one in form.fields:
                 self._add_field(step, one)
             for button in form.buttons:
@@ -162,15 +166,13 @@ class StartPage:
             handle = gui.add_text(one.label, value, hint=hint)
         else:
             handle = gui.add_number(one.label, float(value), min=0.0, step=0.01, hint=hint)
-        self._handles.append(handle)
         self._fields[one.key] = lambda: handle.value
 
     def _add_button(self, step: str, button: FormButton) -> None:
         """Add a button of a form."""
-        color: Literal["gray"] | None = None if button.main else "gray"
+        color = None if button.main else QUIET_RGB
         handle = self.server.gui.add_button(button.label, icon=button.icon, color=color, hint=button.hint or None)
         handle.on_click(lambda _: self._pressed.put(Pressed(step, button.key, self.values())))
-        self._handles.append(handle)
 
 
 def _wrap(content: str) -> str:

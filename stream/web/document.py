@@ -107,4 +107,4 @@ def show_button_hints(gui: viser.GuiApi) -> None:
             gui.add_html(format_button_hint(label, hint))
         return button
 
-    gui.add_button = add_with_hint  # type: ignore[method-assign, assignment]
+    gui.add_button = add_with_hint  # type: ignore[method-assign]

@@ -24,6 +24,7 @@ from reconstruct.track.landmarks import Exchange, place_landmarks
 MIN_FRAMES = 5
 STAND_M = 3.0  # in front of the cameras, before anything is known
 HELD = 0.2  # share of the frames in which a landmark must be seen by two cameras
+STATURE_M, TALL = 1.7, 0.25  # of somebody, and the share of a picture's height that the networks need of him
 REACH_M = 1.5  # from the middle of a trunk to the tips of a tall person's fingers or toes, and half as much again
 WORN_M = 0.15  # from where the body that the landmarks show should wear a marker
 
@@ -88,7 +89,8 @@ def _average(
     if np.count_nonzero(held & markers.torso & landmark) < 3:
         raise CalibrationError(
             f"no body found: in {len(frames)} frames two cameras agree on {held.sum()} of {landmark.sum()} landmarks, and "
-            "shoulders and hips are needed; choose seconds in which the performer faces both cameras, whole in both pictures"
+            f"shoulders and hips are needed; {describe_size(pairs, rig, markers)}; choose seconds in which the performer faces both "
+            "cameras, whole in both pictures"
         )
     point_m, scatter_m, covariance = np.zeros((len(markers), 3)), np.zeros(len(markers)), np.zeros((len(markers), 3, 3))
     for m in np.flatnonzero(held):
@@ -97,6 +99,32 @@ def _average(
         scatter_m[m] = 1.4826 * np.median(np.linalg.norm(points - point_m[m], axis=1))
         covariance[m] = np.median([frames[f].covariance_m2[m] for f in np.flatnonzero(seen[:, m])], axis=0)
     return TPose(point_m, held, covariance, scatter_m, len(frames))
+
+
+def describe_size(pairs: Sequence[Views], rig: Rig, markers: MarkerSet) -> str:
+    """Return how tall the body is in the picture that shows it smallest, and how near it has to be to be tall enough.
+
+    Args:
+        pairs: views of the pose, by moment.
+        rig: the cameras.
+        markers: with landmarks.
+    """
+    rows, found = markers.landmark[~markers.worn], list[tuple[float, str]]()
+    for c, camera in enumerate(rig.cameras):
+        shown = [views.blobs[c] for views in pairs]
+        tall_px = [
+            float(np.ptp(blobs.landmarks.image_px[rows, 1]))
+            for blobs in shown
+            if blobs is not None and blobs.landmarks is not None
+        ]
+        if len(tall_px) < MIN_FRAMES:
+            found.append((0.0, f"{camera.title} shows nobody in {len(shown) - len(tall_px)} of {len(shown)} frames"))
+        else:
+            share = float(np.median(tall_px)) / camera.size[1]
+            found.append((share, f"in {camera.title} the body is {np.median(tall_px):.0f} of {camera.size[1]} px tall"))
+    near_m = min(camera.focal_px * STATURE_M / (TALL * camera.size[1]) for camera in rig.cameras)
+    share, text = min(found)
+    return text if share > TALL else f"{text}: a quarter of the picture's height is needed, so come nearer than {near_m:.1f} m"
 
 
 def _compute_facing(tpose: TPose, markers: MarkerSet) -> Floats:

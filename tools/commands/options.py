@@ -95,6 +95,11 @@ TakeFile = Annotated[
 RecordingFile = Annotated[
     Path, typer.Argument(metavar="RECORDING", help="A recording (.mcap), or the folder of a session."), InProject("take")
 ]
+DictionaryFile = Annotated[Path, typer.Option(metavar="FILE.sparse", help="The dictionary to write.")]
+PoseAtoms = Annotated[
+    int | None,
+    typer.Option("--atoms", min=1, max=100, metavar="T", help="Atoms of a pose: few, it is natural; many, it is as asked."),
+]
 Motions = Annotated[
     list[Path] | None,
     typer.Argument(
@@ -363,7 +368,7 @@ def _find_project_mark(annotation: Any) -> InProject | None:
 
 def _drop_known_better(context: typer.Context, values: dict[str, Any], marks: Mapping[str, InProject]) -> None:
     """Drop the project's values where other options, or the session that is read, say it in another way."""
-    views = values.get("views") or ()
+    views: list[str] = values.get("views") or []
     for name, mark in marks.items():
         source = context.get_parameter_source(name)
         said = any(values.get(other) for other in mark.unless)

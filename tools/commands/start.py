@@ -6,8 +6,8 @@ from typing import Annotated
 
 import typer
 
-from config.settings import Settings
-from tools.commands.options import BrowserPageOptions, add_settings_options
+from config.loading import load_settings
+from tools.commands.options import BrowserPageOptions, CommonOptions, add_settings_options
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -26,8 +26,11 @@ class StartOptions:
 
 
 @add_settings_options
-def start(settings: Settings, options: StartOptions) -> None:
+def start(common: CommonOptions, options: StartOptions) -> None:
     """Open the start page: choose cameras, calibrate, record, see takes and send motion, step by step, in a browser."""
     from tools.start.start import StartPlan, serve_start_page
 
-    serve_start_page(StartPlan(options.page.change_settings(settings), options.folder, options.page.browser), typer.echo)
+    settings = options.page.change_settings(load_settings(common.config_file, common.set_values or ()))
+    given = [] if common.config_file is None else ["--config", str(common.config_file.absolute())]
+    given += [word for value in common.set_values or () for word in ("--set", value)]
+    serve_start_page(StartPlan(settings, tuple(given), options.folder, options.page.browser), typer.echo)

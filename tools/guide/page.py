@@ -20,7 +20,7 @@ from config.settings import Settings
 from stream.guidance.page import AGAIN, CLOSE, GuidePage, PageResult
 from stream.web.server import format_page_url, open_server
 from tools.interrupt import raise_on_interrupt
-from tools.viewer import SEEN_S, can_browse, open_browser, wants_dark
+from tools.viewer import SEEN_S, can_browse, open_browser, tell_page, wants_dark
 
 TURN_S = 0.1
 
@@ -58,7 +58,7 @@ def open_guide_page(settings: Settings, title: str, tell: Callable[[str], None])
     else:
         page = GuidePage(server, title, wants_dark(settings.viewer.theme))
         url = format_page_url(settings.viewer.host, server.get_port())
-        tell(f"guidance: {url}")
+        tell_page("guidance", url, settings.viewer.port, tell, "")
         if can_browse():
             open_browser(url)
     try:

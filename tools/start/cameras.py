@@ -22,6 +22,7 @@ class CamerasStep:
 
     def __init__(self) -> None:
         self._looks: list[CameraLook] = []
+        self._shown: list[tuple[int, str, bool]] = []  # what is on the page: the picture, its fault, whether it is ticked
         self._added: list[str] = []
         self._sources: list[str] | None = None
 
@@ -83,14 +84,18 @@ class CamerasStep:
         sources = self._find_sources(desk)
         if [look.source for look in self._looks] != sources:
             end_looks(self._looks)
-            self._looks = [CameraLook(source, n, desk.settings) for n, source in enumerate(sources)]
+            self._looks, self._shown = [CameraLook(source, n, desk.settings) for n, source in enumerate(sources)], []
         values = desk.page.values()
-        desk.page.show_pictures([look.draw(bool(values.get(TICK + look.source))) for look in self._looks])
+        ticked = [bool(values.get(TICK + look.source)) for look in self._looks]
+        shown = [(id(look.image), look.fault, tick) for look, tick in zip(self._looks, ticked, strict=True)]
+        if shown != self._shown and desk.page.n_pages:
+            self._shown = shown
+            desk.page.show_pictures([look.draw(tick) for look, tick in zip(self._looks, ticked, strict=True)])
 
     def leave(self) -> None:
         """Close the cameras."""
         end_looks(self._looks)
-        self._looks, self._sources = [], None
+        self._looks, self._shown, self._sources = [], [], None
 
     def _find_sources(self, desk: Desk) -> list[str]:
         """Return the sources that are offered: those of the project first."""

@@ -8,6 +8,8 @@ import threading
 from collections import deque
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
+from pathlib import Path
 from typing import Any, Protocol
 
 from config.errors import DuocapError
@@ -16,9 +18,10 @@ from stream.guidance.page import GuidePage
 from stream.start.form import StepForm, Value
 from stream.start.page import StartPage
 from stream.start.part import GuidePart, add_back_button, add_note
-from stream.viewer.app import App
+from stream.viewer.app import App, EditedTake
 from stream.viewer.feed import Feed
 from stream.viewer.requests import ServiceRequests
+from tools.arguments import open_database_or_default
 from tools.project_file import ProjectFile, write_project_file
 
 if sys.platform == "win32":
@@ -67,6 +70,7 @@ class Desk:
     Attributes:
         settings: of the session, with the folder of the takes as that of recordings.
         tell: receives progress messages as text.
+        given: options that the settings are made of, for commands in processes of their own.
         wanted: key of the step to go to next, empty to stay.
     """
 
@@ -74,7 +78,13 @@ class Desk:
     project: ProjectFile
     page: StartPage
     tell: Callable[[str], None]
+    given: tuple[str, ...] = ()
     wanted: str = ""
+
+    @property
+    def database(self) -> Path | None:
+        """The project's database, None for the default one."""
+        return self.project.folder / self.project.database if self.project.database else None
 
     def save(self, **values: Any) -> None:
         """Change the project and write it. Raises FileFormatError."""
@@ -91,16 +101,20 @@ class Desk:
             self.page.build()
 
     @contextlib.contextmanager
-    def open_viewer(self, feed: Feed, service: ServiceRequests | None, back: str) -> Iterator[tuple[App, threading.Event]]:
+    def open_viewer(
+        self, feed: Feed, back: str, service: ServiceRequests | None = None, edited: Path | None = None
+    ) -> Iterator[tuple[App, threading.Event]]:
         """Give the page to the viewer while the block runs.
 
         Args:
             feed: what is shown.
-            service: requests to the process that publishes, if it is a stream.
             back: label of the button that leads back; the event that is given is set when it is pressed.
+            service: requests to the process that publishes, if it is a stream.
+            edited: the take that may be edited, if it is one.
         """
         self.page.clear()
-        app = App(self.page.server, feed, self.page.dark, self.settings.stream.budget_ms, service)
+        take = None if edited is None else EditedTake(edited, partial(open_database_or_default, self.database))
+        app = App(self.page.server, feed, self.page.dark, self.settings.stream.budget_ms, service, edited=take)
         try:
             yield app, add_back_button(self.page.server, back)
         finally:
@@ -114,7 +128,7 @@ class Child:
     def __init__(self, words: Sequence[str], tell: Callable[[str], None]) -> None:
         self._tell, self._lines = tell, deque[str](maxlen=KEPT_LINES)
         self._process = subprocess.Popen(
-            [sys.executable, "-m", "tools.launch", *words],
+            [sys.executable, "-P", "-m", "tools.launch", *words],  # -P: nothing of the project's folder is imported
             stdin=subprocess.DEVNULL,
             stdout=subprocess.PIPE,
             stderr=subprocess.STDOUT,

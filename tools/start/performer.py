@@ -52,7 +52,7 @@ class PerformerStep:
         options = tuple(dict.fromkeys([worn, *presets]))
         return StepForm(
             "Who performs, and wears what?",
-            "Hold a T-pose before the cameras for two seconds: arms out to the sides, legs straight. The page says when.",
+            "Hold a T-pose before the cameras for three seconds: arms out to the sides, legs straight. The page says when.",
             (
                 FormField("markers", "Markers", worn, options, f"{NONE}: by landmarks of the body in the pictures"),
                 FormField("name", "Name", "performer"),
@@ -88,7 +88,7 @@ class PerformerStep:
             str(values["name"]).strip() or "performer",
             read_rig(project.folder / project.rig, n_views=len(project.cameras)),
             markers,
-            open_database_or_default(project.folder / project.database if project.database else None),
+            open_database_or_default(desk.database),
             PerformerPrior(height_m or None),
             out,
             choose_picture_file(out, None, False),

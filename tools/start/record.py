@@ -56,7 +56,7 @@ class RecordStep:
 
     def press(self, desk: Desk, button: str, values: dict[str, Value]) -> str:
         """Run until it is stopped, or the sources end."""
-        settings, words = choose_address(desk.settings), ["run", "--headless"]
+        settings, words = choose_address(desk.settings), ["run", "--headless", *desk.given]
         name = str(values["name"]).strip()
         if button == "record":
             words += ["--record", str(self._make_place(desk.project, name))]
@@ -67,7 +67,7 @@ class RecordStep:
         service = ServiceRequests(stream.service, keys, stream.address) if stream.service else None
         child = Child(words, desk.tell)
         try:
-            with desk.open_viewer(feed, service, STOP) as (app, left):
+            with desk.open_viewer(feed, STOP, service) as (app, left):
                 show_child(app, left, child)
         finally:
             child.stop()

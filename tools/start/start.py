@@ -1,6 +1,7 @@
 """The start page as a whole: its server, the steps in their order, and the loop that does what is pressed."""
 
 import contextlib
+import logging
 import os
 import secrets
 import time
@@ -13,9 +14,11 @@ from config.settings import Settings
 from stream.start.form import Pressed, StepRow, StepState
 from stream.start.page import StartPage
 from stream.start.part import PartLeftError
+from stream.web.document import PagePreference
 from stream.web.server import LOOPBACK, close_server, format_page_url, open_server
 from tools.interrupt import raise_if_interrupted, raise_on_interrupt
 from tools.project_file import PROJECT, ProjectFile, read_project_file
+from tools.run.parts import ProcessFaultError
 from tools.start.cameras import CamerasStep
 from tools.start.desk import Desk, Step
 from tools.start.performer import PerformerStep
@@ -25,7 +28,10 @@ from tools.start.send import SendStep
 from tools.start.takes import TakesStep
 from tools.viewer import can_browse, open_browser, wants_dark
 
+log = logging.getLogger(__name__)
+
 TURN_S = 0.08
+ROWS_S = 2.0  # between two looks at files that another program may have changed
 TOKEN_BYTES = 18
 NEW_FOLDER = "duocap-project"  # for a start in a folder that holds other things
 
@@ -34,9 +40,16 @@ Tell = Callable[[str], None]
 
 @dataclass(frozen=True, slots=True)
 class StartPlan:
-    """What is to be opened. folder: of the project, None: the present one, or one in it (`choose_project_folder`)."""
+    """What is to be opened.
+
+    Attributes:
+        given: the options that the settings are made of, for commands that the page runs.
+        folder: of the project, None: the present one, or one in it (`choose_project_folder`).
+        browser: open the system's.
+    """
 
     settings: Settings
+    given: tuple[str, ...] = ()
     folder: Path | None = None
     browser: bool = True
 
@@ -62,12 +75,15 @@ def serve_start_page(plan: StartPlan, tell: Tell) -> None:
     settings = replace(plan.settings, stream=replace(plan.settings.stream, recordings=recordings))
     view = settings.viewer
     token = "" if view.host in LOOPBACK else secrets.token_urlsafe(TOKEN_BYTES)
-    server = open_server(view.host, view.port, "duocap", token=token)
+    preference = PagePreference()
+    server = open_server(view.host, view.port, "duocap", preference, token)
     url = format_page_url(view.host, server.get_port(), token)
     tell(f"start page: {url} (Ctrl-C ends it); project: {Path.cwd()}")
     if token:
         tell("other machines reach it by the same address with this machine's name; whoever has the token may use the cameras")
-    desk = Desk(settings, project, StartPage(server, str(Path.cwd()), wants_dark(view.theme)), tell)
+    desk = Desk(settings, project, StartPage(server, str(Path.cwd()), wants_dark(view.theme)), tell, plan.given)
+    if view.theme == "auto":  # the browser knows better than the system that serves
+        preference.listen(desk.page.prefer_dark)
     if plan.browser and can_browse():
         open_browser(url)
     try:
@@ -93,7 +109,8 @@ class StartSession:
             "send": SendStep(),
         }
         self._error = self._done = ""
-        self._opened = next((row.key for row in self._rows() if row.state is StepState.READY), "takes")
+        self._rows, self._rows_due_s = self._list_rows(), 0.0
+        self._opened = next((row.key for row in self._rows if row.state is StepState.READY), "takes")
         desk.page.build()
 
     def run(self) -> None:
@@ -111,16 +128,18 @@ class StartSession:
         desk, step = self._desk, self._steps[self._opened]
         for pressed in desk.page.take_pressed():
             self._obey(pressed)
-            step = self._steps[self._opened]
+            step, self._rows_due_s = self._steps[self._opened], 0.0
+        if time.monotonic() >= self._rows_due_s:
+            self._rows, self._rows_due_s = self._list_rows(), time.monotonic() + ROWS_S
         form = step.describe(desk)
-        desk.page.show_steps(self._rows(), self._opened)
+        desk.page.show_steps(self._rows, self._opened)
         desk.page.show_form(self._opened, replace(form, error=self._error or form.error, done=self._done or form.done))
         desk.page.show_drawing(step.draw(desk, desk.page.values()))
         if self._opened != "cameras":
             desk.page.show_pictures(())
         step.turn(desk)
 
-    def _rows(self) -> list[StepRow]:
+    def _list_rows(self) -> list[StepRow]:
         """Return the steps with how far they are."""
         rows = []
         for key, step in self._steps.items():
@@ -148,6 +167,9 @@ class StartSession:
             self._done = "left before its end; nothing was changed"
         except DuocapError as error:
             self._error = " ".join(str(error).split())
+        except ProcessFaultError as error:
+            log.exception("a part of the start page failed")
+            self._error = f"{error}; that is a fault of duocap's, or the machine is too busy: end other programs and try again"
         if self._desk.wanted and not self._error:
             wanted, self._desk.wanted = self._desk.wanted, ""
             done, self._done = self._done, ""

@@ -7,6 +7,7 @@ import viser
 from stream.recording.folders import find_take
 from stream.start.drawings import draw_nothing_but
 from stream.start.form import FormButton, FormField, StepForm, Value
+from stream.start.part import BACK
 from stream.viewer.takes import TakeFeed
 from tools.export import FORMATS
 from tools.project_file import ProjectFile
@@ -29,7 +30,7 @@ class TakesStep:
 
     def describe(self, desk: Desk) -> StepForm:
         """Return the takes to choose from."""
-        names = tuple(path.name for path in desk.project.list_takes())
+        names = tuple(str(path) for path in desk.project.list_takes())
         if not names:
             return StepForm("See and edit takes", "There is none yet: record one first.")
         return StepForm(
@@ -50,7 +51,7 @@ class TakesStep:
         """Return what can be done with it elsewhere."""
         return draw_nothing_but(
             (
-                "See it: play, go to a moment, look from anywhere.",
+                "See it: play, trim, cut, smooth, fill gaps, relabel; what is edited is a new take.",
                 "BVH for Blender and MotionBuilder, GLB for engines, TRC and MOT for OpenSim, C3D: docs/files.md.",
                 "The same in a terminal in this folder: duocap view takes/NAME, duocap replay, duocap export.",
             )
@@ -58,11 +59,11 @@ class TakesStep:
 
     def press(self, desk: Desk, button: str, values: dict[str, Value]) -> str:
         """Show a take, or write a file of it."""
-        take = desk.project.folder / desk.project.takes / str(values["take"])
+        take = Path(str(values["take"]))
         if take not in desk.project.list_takes():
             raise StepError(f"{take.name}: is there no longer; choose another take")
         if button == "see":
-            with desk.open_viewer(TakeFeed((find_take(take),)), None, "Back to the steps") as (app, left):
+            with desk.open_viewer(TakeFeed((find_take(take),)), BACK, edited=take) as (app, left):
                 while not left.is_set():
                     app.update()
             return ""
@@ -82,9 +83,9 @@ def _write_file(desk: Desk, take: Path, kind: str, again: bool) -> str:
         words = ["replay", str(take), "--out", str(file), "--no-publish"]
     else:
         words = ["export", str(take), "--out", str(file), "--format", kind]
-    child = Child(words, desk.tell)
+    child = Child([*words, *desk.given], desk.tell)
     try:
-        with desk.open_viewer(TakeFeed((find_take(take),)), None, "Stop") as (app, left):
+        with desk.open_viewer(TakeFeed((find_take(take),)), "Stop") as (app, left):
             show_child(app, left, child)
             if left.is_set():
                 raise StepError(f"{file.name} was not written: it was stopped; press again to write it")

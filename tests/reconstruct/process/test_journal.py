@@ -1,5 +1,6 @@
 """A journal gives what a reconstruction was given, in order, and the same reconstruction makes the same of it."""
 
+import sys
 from collections.abc import Sequence
 
 import numpy as np
@@ -7,14 +8,20 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from calibration.camera import Rig
 from capture.packets import Blobs
 from capture.process.control import Order, RecentreOrder, StartOrder, StopOrder
 from capture.sockets.wire import MalformedMessageError, SentBlobs
+from config.settings import Settings
+from reconstruct.pipeline import Pipeline
 from reconstruct.process.journal import JournalEntry, JournalGap, JournalTurn, JournalWriter, read_journal
 from reconstruct.process.main import follow_order
 from reconstruct.process.reconstruction import Reconstruction
 from tests.reconstruct.process.test_reconstruction import Record
 from tests.support.fakes import IndexPipeline
+from tests.support.landmarks import landmark_views
+from tests.support.people import build_person_skeleton, person, table_of, walk, worn_markers
+from tests.support.rigs import synthetic_camera
 
 MS = 1_000_000
 Received = list[tuple[SentBlobs, int]]
@@ -88,6 +95,34 @@ def reconstruct(turns: Sequence[JournalTurn | Order | JournalGap], n_cameras: in
         elif isinstance(one, Order):
             follow_order(one, run, sink)
     return sink
+
+
+def test_landmarks_come_back_to_the_bit_and_give_the_same_poses_without_a_network(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "ai_edge_litert", None)
+    subject = person("none", 1)
+    clip = walk(subject.skeleton, 3, speed=0.8)
+    rotvec, root_m = clip.rotvec[:10], clip.root_m[:10]
+    places = [(-1.5, 1.25, 4.0), (1.5, 1.2, 4.1)]
+    cameras = tuple(synthetic_camera(f"cam_{c}", at, (0.0, 0.9, 0.0), horizontal_view_rad=1.05) for c, at in enumerate(places))
+    rig, table = Rig(cameras, 0.0, floor_known=True), table_of([walk(build_person_skeleton(1.8), 1, speed=0.8)])
+    turns = list[tuple[Received, int]]()
+    for views in landmark_views(rig, subject, worn_markers(subject, rotvec, root_m)[0]):
+        t_ns = views.t_capture_ns
+        turns.append(([(SentBlobs(blobs, t_ns, t_ns), t_ns + MS) for blobs in views.present], t_ns + 2 * MS))
+    again = [entry for entry in read_journal(entries_of(turns)) if isinstance(entry, JournalTurn)]
+    for (received, _), turn in zip(turns, again, strict=True):
+        for (went, _), (came, _) in zip(received, turn.received, strict=True):
+            assert went.blobs.landmarks is not None and came.blobs.landmarks is not None
+            for name in ("image_px", "score"):
+                assert getattr(came.blobs.landmarks, name).tobytes() == getattr(went.blobs.landmarks, name).tobytes()
+    poses = []
+    for each in ([JournalTurn(tuple(received), t_ns) for received, t_ns in turns], again):
+        sink = Record()
+        run = Reconstruction(Pipeline(rig, subject, table, Settings()), sink, 8 * MS, n_cameras=2)
+        for one in each:
+            run.turn(list(one.received), one.t_ns)
+        poses.append([(pose.rotvec.tobytes(), pose.root_m.tobytes(), pose.state) for pose in sink.poses])
+    assert len(poses[0]) > 5 and poses[0] == poses[1]
 
 
 @given(st.data())

@@ -11,7 +11,7 @@ from capture.packets import Views
 from config.settings import LabelSettings, Settings
 from reconstruct.pipeline import Pipeline
 from reconstruct.pose import Pose, TrackingState
-from reconstruct.track.landmarks import SOURCES, Exchange, compute_change_costs, is_turned
+from reconstruct.track.landmarks import SOURCES, Exchange, compute_change_costs, compute_sigma_px, is_turned
 from tests.support.landmarks import landmark_views
 from tests.support.people import build_person_skeleton, person, t_pose_clip, table_of, walk, worn_markers
 from tests.support.performances import Performance
@@ -77,6 +77,17 @@ def test_a_lost_body_is_found_again(seen: Seen) -> None:
     poses = seen.run(views)
     assert poses[69].state is not TrackingState.TRACKING
     assert seen.errors_m(poses)[75:].mean() < 0.04
+
+
+def test_a_landmark_of_a_lower_score_is_less_exact(seen: Seen) -> None:
+    s, markers, at_m = LabelSettings(), seen.subject.markers, seen.markers[0]
+    usual, lower = (
+        compute_sigma_px(at_m, np.full(len(markers), score), seen.rig.cameras[0], markers, s)
+        for score in (s.landmark_usual_score, s.landmark_usual_score - 0.5)
+    )
+    depth_m = seen.rig.cameras[0].to_camera(at_m)[:, 2]
+    assert usual == pytest.approx(markers.landmark_sigma_m * seen.rig.cameras[0].focal_px / depth_m)
+    assert lower == pytest.approx(usual * math.exp(0.5 * s.landmark_fade))
 
 
 def test_exchanging_twice_is_none() -> None:

@@ -1,4 +1,4 @@
-"""FBX and GLB in Blender and three.js, by their own readings of where bones are; without Blender a line that says how."""
+"""FBX and GLB in Blender, three.js and Godot, by their own readings of where bones are; without Blender a line that says how."""
 
 import json
 import subprocess
@@ -14,6 +14,7 @@ from stream.export.fbx import write_fbx
 from stream.export.glb import write_glb
 from stream.export.resampling import resample_evenly
 from stream.export.take import Take, prepare_for_engine
+from tests.clients.godot_judge import godot_program
 from tests.stream.export.test_glb import dance
 from tests.support.judges import node_modules, program, python_with
 
@@ -55,6 +56,31 @@ console.log(JSON.stringify(JSON.parse(times).map((time) => {
   body.traverse((object) => { joints[object.name] = object.getWorldPosition(new THREE.Vector3()).toArray(); });
   return joints;
 })));
+"""
+
+GODOT = """extends SceneTree
+func _init():
+	var scene = load("res://walk.glb").instance()
+	get_root().add_child(scene)
+	var skeleton = find(scene, "Skeleton")
+	var player = find(scene, "AnimationPlayer")
+	player.play(player.get_animation_list()[0])
+	for time in [%s]:
+		player.seek(time, true)
+		var joints = {}
+		for bone in range(skeleton.get_bone_count()):
+			var place = (skeleton.global_transform * skeleton.get_bone_global_pose(bone)).origin
+			joints[skeleton.get_bone_name(bone)] = [place.x, place.y, place.z]
+		print(to_json(joints))
+	quit()
+func find(node, kind):
+	if node.get_class() == kind:
+		return node
+	for child in node.get_children():
+		var found = find(child, kind)
+		if found != null:
+			return found
+	return null
 """
 
 
@@ -111,6 +137,21 @@ def test_blender_has_the_bones_of_a_glb_where_we_have_them(tmp_path: Path) -> No
     take, frames = engine_take(), [1, 17, 40]
     write_glb(tmp_path / "walk.glb", take)
     check_poses(take, read_in_blender(tmp_path / "walk.glb", [frame / 30.0 for frame in frames]), frames)
+
+
+@pytest.mark.judge
+def test_godot_has_the_bones_of_a_glb_where_we_have_them(tmp_path: Path) -> None:
+    godot, take, frames = godot_program(), engine_take(), [1, 17, 40]
+    write_glb(tmp_path / "walk.glb", take)
+    (tmp_path / "project.godot").write_text('config_version=4\n[application]\nconfig/name="judge"\n')
+    (tmp_path / "judge.gd").write_text(GODOT % ", ".join(f"{frame / 30.0:.9f}" for frame in frames))
+    for words in (["-e", "--quit"], ["-s", "judge.gd"]):  # the first imports
+        done = subprocess.run([godot, "--path", str(tmp_path), *words], capture_output=True, text=True, timeout=200, check=False)
+    poses = [json.loads(line) for line in done.stdout.splitlines() if line.startswith("{")]
+    assert len(poses) == len(frames)
+    for frame, pose in zip(frames, poses, strict=True):
+        plain = {name.replace("_", "").lower(): place for name, place in pose.items()}  # Godot spells leftHand left_hand
+        np.testing.assert_allclose([plain[name.lower()] for name in JOINTS], take.positions_m()[frame], atol=1e-3)
 
 
 def test_without_blender_a_line_says_how(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -1,4 +1,4 @@
-"""`duocap calibrate rig`: one to eight cameras from pictures of a board."""
+"""`duocap calibrate rig`: one to eight cameras from pictures of a board, or two to eight from a person who walks about."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -12,7 +12,17 @@ from config.settings import CAMERA_NAMES, Settings
 from tools.arguments import check_folders, check_sources
 from tools.calibrate.names import choose_camera_names
 from tools.calibrate.outcome import choose_picture_file
-from tools.commands.options import GuideBrowser, InProject, NoPicture, Timestamps, VerdictPicture, VideoFps, add_settings_options
+from tools.commands.landmarks import set_landmarks
+from tools.commands.options import (
+    GuideBrowser,
+    InProject,
+    LandmarkModel,
+    NoPicture,
+    Timestamps,
+    VerdictPicture,
+    VideoFps,
+    add_settings_options,
+)
 
 DEFAULT_BOARD = "chessboard:9x6:25"
 
@@ -62,8 +72,27 @@ class RigOptions:
         ),
     ] = None
     refine: Annotated[
-        bool, typer.Option("--refine", help="Let the lenses of --intrinsics change as far as the pictures say so.")
+        bool,
+        typer.Option(
+            "--refine",
+            help="Let the lenses of --intrinsics change as far as the pictures say so; with --body the cameras' places.",
+        ),
     ] = False
+    body: Annotated[
+        bool,
+        typer.Option(
+            "--body", help="No board: by landmarks of a person who walks about where two cameras or more see all of the body."
+        ),
+    ] = False
+    stature: Annotated[
+        float | None,
+        typer.Option(min=0.6, max=2.4, metavar="M", help="With --body: how tall the person is, shoes off [m]; tells the scale."),
+    ] = None
+    fov: Annotated[
+        float | None,
+        typer.Option(min=10.0, max=150.0, metavar="DEG", help="With --body: horizontal field of view, without --intrinsics."),
+    ] = None
+    landmarks: LandmarkModel = None
     lens: Annotated[
         Literal["auto", "pinhole", "fisheye"],
         typer.Option(help="The lens model; auto: the one that fits pictures left out better."),
@@ -115,6 +144,11 @@ def rig(settings: Settings, options: RigOptions) -> None:
     from tools.calibrate.rig import RigTask
     from tools.calibrate.rig_checks import read_intrinsics
 
+    if options.body:
+        _from_body(settings, options)
+        return
+    if options.stature is not None or options.fov is not None:
+        raise typer.BadParameter("tells what a board tells by itself; of use with --body", param_hint="--stature/--fov")
     drawn = choose_picture_file(options.out, options.picture, options.no_picture)
     check_folders(options.out, drawn)
     given = _of_project(options.sources, options.cameras, options.board)
@@ -157,6 +191,43 @@ def rig(settings: Settings, options: RigOptions) -> None:
         times = None if given is None or options.timestamps is not None or options.fps is not None else given.frame_times
         late_s = (0.0, options.offset) if options.offset else ()
         _from_files(BoardSpec(tuple(map(Path, places)), options.timestamps, options.fps, late_s, frame_times=times), task)
+
+
+def _from_body(settings: Settings, options: RigOptions) -> None:
+    """Calibrate by a person who walks about. Raises typer.BadParameter: options of a board."""
+    from capture.recording.recording import RecordingSpec
+    from capture.recording.session import is_session, read_session_camera_names
+    from config.markers import NO_MARKERS, read_marker_set
+    from tools.calibrate.body import BodyTask, calibrate_rig_by_body
+    from tools.progress import open_progress_bar
+
+    if options.guide or options.cameras or options.unsynchronised or options.offset:
+        raise typer.BadParameter(
+            "goes without --cameras, --guide, --offset and --unsynchronised: it takes videos with their times, or a session",
+            param_hint="--body",
+        )
+    if (options.fov is None) == (not options.intrinsics):
+        raise typer.BadParameter(
+            "give one of --intrinsics (an earlier rig or lenses) and --fov (degrees across)", param_hint="--intrinsics/--fov"
+        )
+    check_folders(options.out)
+    check_sources(*options.sources)
+    settings = set_landmarks(settings, options.landmarks, read_marker_set(NO_MARKERS))
+    folder = Path(options.sources[0])
+    of_session = len(options.sources) == 1 and is_session(folder)
+    names = tuple(read_session_camera_names(folder)) if of_session else choose_camera_names(options.sources)
+    task = BodyTask(
+        RecordingSpec(tuple(options.sources), options.timestamps, options.fps),
+        names,
+        options.out,
+        options.stature,
+        None if options.baseline is None else 1e-3 * options.baseline,
+        tuple(options.intrinsics or ()),
+        options.fov,
+        options.refine,
+    )
+    with open_progress_bar("looking for the person") as progress:
+        calibrate_rig_by_body(task, settings, typer.echo, progress)
 
 
 @dataclass(frozen=True, slots=True)
