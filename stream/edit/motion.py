@@ -34,7 +34,7 @@ from stream.protocol.messages import PoseMessage, SkeletonMessage
 from stream.recording.recording import Recording
 
 TRUNK = ("hips", "spine", "chest", "upperChest")
-FAR_COST = 1e-3  # metres of straying that a metre from the joint counts as: no more than a marker moves on skin
+FAR_COST = 1e-5  # straying [m] that a metre from the joint counts as: above the rounding of float32, below any movement
 MOST_LOOKED = 200  # poses by which a marker's joint is found
 AROUND_S = 1.0  # poses beside a span that are looked at where it is smoothed or filled
 MARGIN_S = 0.4  # poses on both sides of a span that are solved with it, so that it joins them

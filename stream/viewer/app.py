@@ -75,7 +75,8 @@ class App:
         self.player = Playhead(live=self._live is not None)
         self._actions = PageActions()
         self._takes = feed if isinstance(feed, TakeFeed) else None
-        self._editor = self._edit_panel = None  # type: TakeEditor | None, EditPanel | None
+        self._editor: TakeEditor | None = None
+        self._edit_panel: EditPanel | None = None
         if self._takes is not None and edited is not None:
             self._editor = TakeEditor(self._takes, edited.path, self._actions, edited.open_database)
         self._wants_pictures = self._live is not None

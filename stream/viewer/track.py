@@ -33,12 +33,12 @@ class ViewerTrack:
     title: str
     history: PoseHistory
     session: str = ""
-    videos: SessionPictures | None = None
     skeleton: SkeletonMessage | None = None
     rig: RigMessage | None = None
     status: StatusMessage | None = None
     meter: Meter = field(default_factory=Meter)
     notices: deque[Notice] = field(default_factory=lambda: deque(maxlen=MAX_NOTICES))
+    videos: SessionPictures | None = None
 
     @property
     def camera_names(self) -> tuple[str, ...]:

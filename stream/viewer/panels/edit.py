@@ -97,10 +97,10 @@ class EditPanel:
             return
         first = self._marker.value == name
         if self._clicked and not first:
-            self._other.value = name
+            self._other.value = name  # type: ignore[misc]
             self._clicked = ""
         else:
-            self._marker.value = name
+            self._marker.value = name  # type: ignore[misc]
             self._clicked = name
 
     def _commands(self, gui: viser.GuiApi) -> None:

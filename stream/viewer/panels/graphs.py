@@ -29,7 +29,7 @@ AT_ONCE = 20  # times of two takes that are compared in one update
 LISTED = 5  # joints that are farthest apart
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, eq=False)
 class GraphTable:
     """Lines over a take's time.
 

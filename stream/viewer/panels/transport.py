@@ -2,7 +2,6 @@
 
 import time
 from collections.abc import Callable
-from functools import partial
 from typing import Protocol
 
 import viser
@@ -56,20 +55,19 @@ class TransportPanel:
         add("Play or pause", hotkey="space").on_trigger(
             lambda _: self._change(lambda player, span: player.paused() if player.playing else player.resumed(span))
         )
-        for name, key, sign in (("back", "arrowleft", -1.0), ("on", "arrowright", 1.0)):
-            frame, second = partial(self._step, sign, False), partial(self._step, sign, True)
-            add(f"A frame {name}", hotkey=key).on_trigger(lambda _, step=frame: step())  # type: ignore[misc]
-            add(f"A second {name}", hotkey=key, modifier="shift").on_trigger(lambda _, step=second: step())  # type: ignore[misc]
+        add("A frame back", hotkey="arrowleft").on_trigger(lambda _: self._step(-self._frame_s))
+        add("A frame on", hotkey="arrowright").on_trigger(lambda _: self._step(self._frame_s))
+        add("A second back", hotkey="arrowleft", modifier="shift").on_trigger(lambda _: self._step(-STEP_S))
+        add("A second on", hotkey="arrowright", modifier="shift").on_trigger(lambda _: self._step(STEP_S))
         add("To the beginning", hotkey="home").on_trigger(
             lambda _: self._change(lambda player, span: player.scrubbed(span.begin_s, span))
         )
 
-    def _step(self, sign: float, second: bool) -> None:
-        """Go a frame or a second on or back; a frame at a time it stands still there."""
-        step_s = sign * (STEP_S if second else self._frame_s)
+    def _step(self, step_s: float) -> None:
+        """Go on or back by some time; by less than a second it stands still there."""
 
         def change(player: Playhead, span: TimeSpan) -> Playhead:
-            at = player if second else player.paused()
+            at = player.paused() if abs(step_s) < STEP_S else player
             return at.scrubbed(player.cursor_s + step_s, span)
 
         self._change(change)

@@ -97,7 +97,7 @@ class PictureBehind:
         if self._maps is None or self._maps[0] is not camera or self._maps[1] != size:
             self._maps = (camera, size, compute_undistortion(camera, size))
         small = cv2.resize(image, size, interpolation=cv2.INTER_AREA)
-        plain = cv2.remap(small, self._maps[2], None, cv2.INTER_LINEAR, borderValue=ground[::-1])  # type: ignore[call-overload]
+        plain = cv2.remap(small, self._maps[2], None, cv2.INTER_LINEAR, borderValue=ground[::-1])
         mixed = self.share * plain[..., ::-1] + (1.0 - self.share) * np.array(ground)
         self._place(np.ascontiguousarray(mixed.astype(np.uint8)), camera, root_m)
 

@@ -8,6 +8,8 @@ import pytest
 
 from config.errors import DuocapError
 from database.default import open_default_database
+from database.geometry.kinematics import compute_forward_kinematics
+from reconstruct.finish.body import compute_marker_positions
 from reconstruct.pose import TrackingState
 from stream.edit.edits import Cut, Edit, Fill, FillMethod, Relabel, Smooth, Trim, apply_edit, split_recording, write_edited
 from stream.edit.files import delete_take, name_edited_file, rename_take, restore_take
@@ -119,10 +121,13 @@ def test_a_gap_is_filled_by_the_motion_on_both_sides(demo: Recording) -> None:
     assert [payloads(edited)[n] for n in np.flatnonzero(~gap)] == [payloads(demo)[n] for n in np.flatnonzero(~gap)]
 
 
-def test_markers_are_found_on_their_joints(demo: Recording) -> None:
+def test_markers_are_found_where_they_stay_on_the_body(demo: Recording) -> None:
     found, true = read_poses(demo).subject, performer().markers
-    assert found.joint.tolist() == true.joint.tolist()
-    assert np.abs(found.offset_m - performer().offset_m).max() < 1e-4
+    rotvec, root_m = (np.stack([getattr(pose, name) for pose in read_poses(demo).poses]) for name in ("rotvec", "root_m"))
+    G, p = compute_forward_kinematics(found.skeleton, rotvec, root_m)
+    placed_m = compute_marker_positions(found, G, p)
+    assert np.abs(placed_m - [[m.xyz for m in pose.markers] for pose in demo.poses]).max() < 1e-3
+    assert (found.joint == true.joint).mean() > 0.7, "of the others two joints move alike here"
 
 
 def test_exchanged_labels_are_exchanged_back_and_solved(demo: Recording) -> None:

@@ -99,5 +99,6 @@ def test_what_is_refused_is_said_and_deleting_is_undone(edited: Edited) -> None:
 def test_graphs_have_angles_and_markers_over_the_take(edited: Edited) -> None:
     table = build_graph_table(edited.feed.recordings[0])
     assert {"knee [deg]", "shoulder [deg]", MARKERS} <= set(table.columns)
+    assert (table, "knee") == (table, "knee"), "what a panel showed last is compared"
     lines = table.columns[MARKERS]
     assert set(lines) == {"chest", "left_hand", "left_foot", "right_foot"} and len(lines["chest"]) == len(table.seconds)

@@ -14,6 +14,7 @@ from config.settings import CAMERA_NAMES
 from database.geometry.rotations import matrix_from_quaternion
 from reconstruct.pose import TrackingState
 from stream.protocol.messages import StatusMessage
+from stream.viewer.scene.behind import compute_picture_plane, compute_undistortion
 from stream.viewer.scene.cameras import Cameras, camera_from_reading, draw_overlay, frustum_from_camera
 from stream.viewer.scene.colors import MEASURED
 from tests.support.viewer.stage_motion import as_state, performer, poses_of, skeleton_and_rig
@@ -53,6 +54,9 @@ def test_the_corners_of_a_frustum_are_those_of_the_picture(n: int) -> None:
         np.testing.assert_allclose(ideal[:2] / ideal[2] - offset, expected, atol=1e-6)
 
 
+CORNERS = ((0.0, 0.0), (1.0, 0.0), (0.0, 1.0), (0.7, 0.3))
+
+
 @pytest.mark.parametrize("n_cameras", [1, 4])
 def test_pictures_come_from_all_cameras_while_wanted(server: viser.ViserServer, n_cameras: int) -> None:
     publishers = [PreviewPublisher() for _ in range(n_cameras)]
@@ -74,12 +78,15 @@ def test_pictures_come_from_all_cameras_while_wanted(server: viser.ViserServer, 
     assert all(shown is not None and shown.shape == (360, 480, 3) for shown in pictures)
     names = CAMERA_NAMES[:n_cameras]
     nodes = [server.scene.get_handle_by_name(f"/world/cameras/{name}") for name in names]
-    assert all(isinstance(node, viser.CameraFrustumHandle) and node.image.shape == (360, 480, 3) for node in nodes)
+    assert all(isinstance(node, viser.CameraFrustumHandle) and node.image is None for node in nodes), (
+        "nothing stands before the body"
+    )
+    assert all(plain is not None for plain in map(cameras.plain_picture, range(n_cameras)))
     assert len({node.color for node in nodes}) == n_cameras
     labels = [server.scene.get_handle_by_name(f"/world/cameras/{name}_name") for name in names]
     assert [label.text for label in labels] == list(names)
     cameras.pictures = False
-    assert cameras.picture(0) is None and all(node.image is None for node in nodes)
+    assert cameras.picture(0) is None
     wait_until(lambda: not publishers[0].wanted)
     cameras.remove()
     for publisher in publishers:
@@ -115,3 +122,19 @@ def test_what_was_found_is_drawn_where_it_is() -> None:
     lost = draw_overlay(preview.image(), preview.points_px * scale, camera, SKELETON, as_state(POSE, TrackingState.LOST))
     other = draw_overlay(preview.image(), preview.points_px * scale, camera, SKELETON, replace(POSE, hash="another"))
     assert (lost == plain).all() and (other == plain).all()
+
+
+def test_a_picture_behind_the_body_lies_where_the_camera_sees_it() -> None:
+    camera = replace(camera_from_reading(RIG.cameras[0]), distortions=np.array([-0.2, 0.05, 0.001, -0.002, 0.0]))
+    plane = compute_picture_plane(camera, 5.0)
+    width, height = camera.size
+    across, down, _ = camera.rotation
+    ideal = np.array([(x - 0.5) * plane.width_m * across + (y - 0.5) * plane.height_m * down for x, y in CORNERS])
+    seen = camera.to_camera(plane.position_m + ideal) @ camera.matrix.T
+    np.testing.assert_allclose(seen[:, :2] / seen[:, 2:], np.array(CORNERS) * (width, height), atol=1e-6)
+    map_px = compute_undistortion(camera, (width // 4, height // 4))
+    point_m = camera.center_m + 3.0 * camera.rotation[2] + 0.4 * across
+    ray = camera.to_camera(point_m) @ camera.matrix.T
+    x, y = np.round((ray[:2] / ray[2] + 0.5) / 4.0 - 0.5).astype(int)
+    distorted = (camera.project(point_m[None])[0] + 0.5) / 4.0 - 0.5
+    assert np.abs(map_px[y, x] - distorted).max() < 1.0
