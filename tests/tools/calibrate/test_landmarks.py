@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from calibration.camera import Rig
-from capture.packets import Views
+from capture.packets import Blobs, Views
 from config.errors import CalibrationError
 from config.settings import Settings
 from tests.support.landmarks import landmark_views
@@ -33,10 +33,12 @@ def explain(views: list[Views], rig: Rig) -> str:
 
 def test_somebody_too_far_away_is_asked_to_come_nearer() -> None:
     views, rig = see_tpose(12.0)
-    far = [
-        each.changed(lambda _, blobs: replace(blobs, landmarks=replace(blobs.landmarks, score=np.full(33, 0.05))))
-        for each in views
-    ]
+
+    def dim(_: int, blobs: Blobs) -> Blobs:
+        assert blobs.landmarks is not None
+        return replace(blobs, landmarks=replace(blobs.landmarks, score=np.full(33, 0.05)))
+
+    far = [each.changed(dim) for each in views]
     text, camera = explain(far, rig), rig.cameras[0]
     assert f"of {camera.size[1]} px tall" in text
     near_m = camera.focal_px * 1.7 / (0.25 * camera.size[1])
