@@ -89,8 +89,8 @@ def _average(
     if np.count_nonzero(held & markers.torso & landmark) < 3:
         raise CalibrationError(
             f"no body found: in {len(frames)} frames two cameras agree on {held.sum()} of {landmark.sum()} landmarks, and "
-            f"shoulders and hips are needed; {describe_size(pairs, rig, markers)}; choose seconds in which the performer faces both "
-            "cameras, whole in both pictures"
+            f"shoulders and hips are needed; {describe_size(pairs, rig, markers)}; choose seconds in which the performer faces "
+            "both cameras, whole in both pictures"
         )
     point_m, scatter_m, covariance = np.zeros((len(markers), 3)), np.zeros(len(markers)), np.zeros((len(markers), 3, 3))
     for m in np.flatnonzero(held):

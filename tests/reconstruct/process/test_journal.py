@@ -13,6 +13,7 @@ from capture.packets import Blobs
 from capture.process.control import Order, RecentreOrder, StartOrder, StopOrder
 from capture.sockets.wire import MalformedMessageError, SentBlobs
 from config.settings import Settings
+from database.builtin import build_person_skeleton
 from reconstruct.pipeline import Pipeline
 from reconstruct.process.journal import JournalEntry, JournalGap, JournalTurn, JournalWriter, read_journal
 from reconstruct.process.main import follow_order
@@ -20,7 +21,7 @@ from reconstruct.process.reconstruction import Reconstruction
 from tests.reconstruct.process.test_reconstruction import Record
 from tests.support.fakes import IndexPipeline
 from tests.support.landmarks import landmark_views
-from tests.support.people import build_person_skeleton, person, table_of, walk, worn_markers
+from tests.support.people import person, table_of, walk, worn_markers
 from tests.support.rigs import synthetic_camera
 
 MS = 1_000_000

@@ -9,8 +9,9 @@ from calibration.camera import Rig
 from capture.packets import Blobs, Views
 from config.errors import CalibrationError
 from config.settings import Settings
+from database.builtin import build_person_skeleton
 from tests.support.landmarks import landmark_views
-from tests.support.people import build_person_skeleton, person, t_pose_clip, worn_markers
+from tests.support.people import person, t_pose_clip, worn_markers
 from tests.support.rigs import synthetic_camera
 from tools.calibrate.landmarks import average_landmark_tpose
 
