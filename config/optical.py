@@ -10,6 +10,7 @@ from typing import Any
 
 from config.joints import mirror_joint_name
 
+LEAST_MARKERS, LEAST_TORSO = 8, 3  # of a body, and of its trunk: with fewer most joints would be guessed
 SYNONYMS = "synonyms"
 SIDES = (("L", "LEFT"), ("R", "RIGHT"))
 
@@ -116,9 +117,25 @@ def find_marker_places(labels: Sequence[str]) -> KnownLabels:
 
     A prefix that makes more of them known is taken off, such as that of the performer.
     """
-    prefixes = {"", *(m.group(0) for label in labels if (m := re.match(r".*?[_. ]", label)))}
-    found = [_find_places(labels, prefix) for prefix in sorted(prefixes)]
+    found = [_find_places(labels, prefix) for prefix in ("", *_list_prefixes(labels))]
     return max(found, key=lambda known: len(known.places))
+
+
+def find_people(labels: Sequence[str]) -> dict[str, str]:
+    """Return the people whose names stand before labels, and the prefixes; of each, as many labels are known as a body needs."""
+    own = {prefix: [label for label in labels if label.startswith(prefix)] for prefix in _list_prefixes(labels)}
+    known = {prefix: _find_places(some, prefix).places.values() for prefix, some in own.items()}
+    return {
+        prefix.rstrip(":_. "): prefix
+        for prefix, places in known.items()
+        if len(places) >= LEAST_MARKERS and sum(place.torso for place in places) >= LEAST_TORSO
+    }
+
+
+def _list_prefixes(labels: Sequence[str]) -> list[str]:
+    """Return what may be a name before labels: all up to the last colon, or to the first other sign that divides."""
+    found = (re.match(r".*:" if ":" in label else r".*?[_. ]", label) for label in labels)
+    return sorted({match.group(0) for match in found if match})
 
 
 def _find_places(labels: Sequence[str], prefix: str) -> KnownLabels:

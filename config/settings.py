@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from typing import Annotated, Any, Final, Literal
 
 CAMERA_NAMES: Final = ("left", "right", "third", "fourth", "fifth", "sixth", "seventh", "eighth")  # of a rig, in its order
-LOCAL_MODELS: Final = ("gaussian", "paper")  # the names of the registry (reconstruct/models/local/neighbourhood.py)
+LOCAL_MODELS: Final = ("gaussian", "paper", "paper-si")  # the names of the registry (reconstruct/track/models.py)
 LANDMARK_MODELS: Final = ("lite", "full", "heavy")  # BlazePose's
 INTERNAL = "not a setting: the program's own"
 Signed = Annotated[float, "may be negative"]
@@ -126,7 +126,7 @@ class LabelSettings:
     beam: int = 4  # hypotheses that are followed
     branch: float = 9.0  # by how much less likely other labels of a frame may be to be tried, as a natural logarithm
     hopeless: float = 20.0  # by how much less likely a hypothesis is when it is dropped
-    tracking_m: float = 0.055  # mean expected error of all joints up to which a pose is called tracking
+    tracking_m: float = 0.06  # mean expected error of all joints up to which a pose is called tracking
     measured_m: float = 0.16  # and the largest of the joints that are measured
     coasting_m: float = 0.25  # mean expected error up to which a pose is called coasting; beyond it the performer is lost
     lag_s: float = 0.0  # by how much what is published is older than what was seen last, and has been decided by it
@@ -145,7 +145,7 @@ class LabelSettings:
 class SolveSettings:
     """Query, neighbours, what is carried from frame to frame, and synthesis."""
 
-    model: str = "gaussian"  # gaussian: shrunk covariance of neighbours; paper: truncated PCA
+    model: str = "gaussian"  # shrunk covariance of neighbours; paper: as in the paper, in cm and degrees; paper-si: m, rad
     neighbours: int = 80  # poses of the database that make up the local model
     query_marker_sigma_m: float = 0.03  # usual distance of a marker from that of a good neighbour
     query_pose_sigma_rad: float = 0.28  # usual difference of a joint from that of a good neighbour
@@ -170,15 +170,12 @@ class SolveSettings:
     change_spread: float = 2.0  # variance of a pose's change over a long step, in variances of the neighbours' changes
     change_drift: float = 0.05  # plus this standard deviation of every coordinate [rad, m]
     limits: bool = True  # hold joints to the range of the database
-    smooth_sigma_rad: float = 0.1  # usual departure of a joint from constant velocity in 1/60 s, of the paper's model
     root_sigma_rad: float = 0.05  # usual deviation of the root from its predicted orientation, in 1/60 s
     root_sigma_m: float = 0.03  # and from its predicted position
     marker_sigma_m: float = 0.006  # how far markers move on skin and cloth
     landmark_lasts_s: float = 0.03  # time constant of the errors of landmarks: those of consecutive frames are alike
     robust_sigmas: float = 3.0  # marker errors beyond this many standard deviations weigh less
     max_iterations: int = 12  # of Levenberg-Marquardt, a frame
-    dimensions: int = 7  # of the paper's model
-    prior_weight: float = 1.0  # of the paper's model
 
 
 @dataclass(frozen=True, slots=True)
@@ -248,6 +245,7 @@ class ViewerSettings:
     port: int = 8080  # the next free one if it is taken, 0 takes any
     theme: Literal["dark", "light", "auto"] = "auto"  # auto: as the system is
     history_minutes: float = 5.0  # how much of a running stream is kept to go back in
+    avatar: str = ""  # a file (.vrm, .glb) whose body moves in place of the performer's; empty: the performer's
 
 
 @dataclass(frozen=True, slots=True)

@@ -4,6 +4,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field, replace
 from enum import StrEnum
 
+SHOWN_S = 0.05  # shorter spans are a moment: two or three frames of a camera
 JOINED_S = 0.5  # doubtful frames that are no farther apart are one span
 
 
@@ -25,7 +26,7 @@ NO_DOUBT: frozenset[Doubt] = frozenset()
 OF_SWAPS = frozenset({Doubt.EXCHANGED})  # that labels were exchanged
 WORDS = {
     Doubt.FIT: "the pose is far from the markers",
-    Doubt.RIVALS: "other labels are nearly as likely",
+    Doubt.RIVALS: "markers may be named otherwise, left for right perhaps",
     Doubt.EXCHANGED: "labels were exchanged until then",
 }
 
@@ -50,6 +51,11 @@ class DoubtfulSpan:
     def seconds(self) -> float:
         """From the first frame to the last."""
         return (self.end_ns - self.begin_ns) * 1e-9
+
+    @property
+    def duration(self) -> str:
+        """How long it was, for a person; of one frame or an instant that is no number of seconds."""
+        return f"for {self.seconds:.2f} s" if self.seconds >= SHOWN_S else "for a moment"
 
     @property
     def words(self) -> str:

@@ -8,12 +8,14 @@ import sys
 from collections.abc import Sequence
 from dataclasses import dataclass
 from importlib import metadata
+from pathlib import Path
 from typing import Annotated, Any
 
 import typer
-from typer.core import TyperArgument, TyperCommand
+from typer.core import TyperArgument, TyperCommand, TyperGroup
 
 from tools.outputs import join_vmc_values
+from tools.project_file import read_project_file
 
 
 class Command(TyperCommand):
@@ -30,6 +32,17 @@ class Command(TyperCommand):
 
     def _arguments(self) -> list[TyperArgument]:
         return [parameter for parameter in self.params if isinstance(parameter, TyperArgument)]
+
+
+class CommandGroup(TyperGroup):
+    """A group whose help has the whole line of each command, on as many lines as it takes."""
+
+    def format_commands(self, ctx: Any, formatter: Any) -> None:
+        """Write the commands and their lines."""
+        commands = [(name, self.get_command(ctx, name)) for name in self.list_commands(ctx)]
+        rows = [(name, (each.help or "").partition("\n")[0]) for name, each in commands if each is not None and not each.hidden]
+        with formatter.section("Commands"):
+            formatter.write_dl(rows)
 
 
 def _format_usage(argument: TyperArgument) -> str:
@@ -51,6 +64,7 @@ class CommandEntry:
 
 
 COMMANDS = {
+    "start": CommandEntry("tools.commands.start", False, "Open the start page: from cameras to a recorded take, in a browser."),
     "demo": CommandEntry("tools.commands.demo", False, "Track a simulated performer; report how well it went."),
     "database": CommandEntry("tools.commands.database", True, "Get, build and choose motion databases."),
     "calibrate": CommandEntry("tools.commands.calibrate.group", True, "Measure cameras, floor and performer, and judge it."),
@@ -63,7 +77,8 @@ COMMANDS = {
     "batch": CommandEntry("tools.commands.batch", False, "Run many takes as one job, on all cores or a cluster."),
     "evaluate": CommandEntry("tools.commands.evaluate.group", True, "Measure errors on your own clips or published ones."),
     "solve": CommandEntry("tools.commands.solve", False, "Turn optical markers (C3D, TRC) into motion, labelled or not."),
-    "export": CommandEntry("tools.commands.export", False, "Turn a recording into BVH, TRC, C3D, CSV, GLB or VRMA."),
+    "export": CommandEntry("tools.commands.export", False, "Turn a take into BVH, GLB, FBX, C3D, TRC, CSV or VRMA."),
+    "edit": CommandEntry("tools.commands.edit", False, "Trim, cut, split, smooth, fill or relabel a take, as a new one."),
     "gait": CommandEntry("tools.commands.gait", False, "Foot strikes, step lengths and times, and symmetry of a walk."),
     "keys": CommandEntry("tools.commands.keys", True, "Make keys for other machines, and say who is admitted."),
     "play": CommandEntry("tools.commands.play", False, "Publish a recording as if it were live."),
@@ -95,6 +110,26 @@ def run_root(context: typer.Context, version: Annotated[bool, VERSION_FLAG] = Fa
         typer.echo(context.get_help())
 
 
+def list_project_defaults(asked_for: str | None) -> dict[str, Any]:
+    """Return the defaults that the project of this folder has for a command, or for those of a group, by their names.
+
+    Raises FileFormatError: its project.toml is not as it should be.
+    """
+    entry, project = COMMANDS.get(asked_for or ""), read_project_file(Path())
+    if entry is None or project is None or asked_for is None:
+        return {}
+    module, known = importlib.import_module(entry.module), project.list_defaults()
+
+    def look_up(command: object) -> dict[str, Any]:
+        marks = getattr(command, "in_project", {})  # of tools/commands/options.py
+        return {name: known[mark.key] for name, mark in marks.items() if mark.key in known}
+
+    if not entry.is_group:
+        return {asked_for: look_up(getattr(module, asked_for))}
+    commands = [(command.name or command.callback.__name__, command.callback) for command in module.app.registered_commands]
+    return {asked_for: {name: look_up(callback) for name, callback in commands}}
+
+
 def build_application(asked_for: str | None) -> typer.Typer:
     """Build the command line; only the module of the command `asked_for` is imported, the others stand by name and help."""
     app = typer.Typer(add_completion=False, rich_markup_mode=None, pretty_exceptions_enable=False)
@@ -111,7 +146,7 @@ def build_application(asked_for: str | None) -> typer.Typer:
             for command in module.app.registered_commands:
                 if not (command.cls and issubclass(command.cls, Command)):  # one with a class of its own keeps it
                     command.cls = Command
-            app.add_typer(module.app, name=name, help=entry.help)
+            app.add_typer(module.app, name=name, help=entry.help, cls=CommandGroup)
         else:
             app.command(name, cls=Command)(getattr(module, name))
     return app
@@ -121,7 +156,7 @@ def run_application(arguments: Sequence[str] | None = None) -> None:
     """Run the command line; ends with SystemExit, or with whatever exception the command raises."""
     words = join_vmc_values(sys.argv[1:] if arguments is None else arguments)
     asked_for = next((word for word in words if not word.startswith("-")), None)
-    build_application(asked_for)(words, prog_name="duocap")
+    build_application(asked_for)(words, prog_name="duocap", default_map=list_project_defaults(asked_for))
 
 
 def _group_callback() -> None:

@@ -10,6 +10,7 @@ from config.errors import DuocapError
 from config.files import write_together
 
 if TYPE_CHECKING:
+    from database.files.avatar import Avatar
     from stream.export.take import Take
 
 
@@ -23,12 +24,14 @@ class ExportFormat:
 
 
 # Of two endings that a name has, the first here is meant.
+AVATAR_FORMATS = ("glb", "fbx")  # that can hold a user's own avatar
 FORMATS = {
     "bvh": ExportFormat(".bvh", "stream.export.bvh", "write_bvh"),
     "opensim-trc": ExportFormat(".opensim.trc", "stream.export.trc", "write_opensim_trc"),
     "trc": ExportFormat(".trc", "stream.export.trc", "write_trc"),
     "c3d": ExportFormat(".c3d", "stream.export.c3d", "write_c3d"),
     "glb": ExportFormat(".glb", "stream.export.glb", "write_glb"),
+    "fbx": ExportFormat(".fbx", "stream.export.fbx", "write_fbx"),
     "vrma": ExportFormat(".vrma", "stream.export.vrma", "write_vrma"),
     "markers": ExportFormat(".markers.csv", "stream.export.csv", "write_markers_csv"),
     "angles": ExportFormat(".angles.csv", "stream.export.angles", "write_angles_csv"),
@@ -62,7 +65,8 @@ def plan_export_files(recording: Path, out: Sequence[Path], formats: Sequence[st
     if unknown:
         raise DuocapError(f"--format {unknown[0]}: unknown; expected one of {', '.join(FORMATS)}")
     if not out and not formats:
-        raise DuocapError(f"nothing to write; name a file (--out walk.bvh) or a format (--format {'|'.join(FORMATS)})")
+        example = f"duocap export {recording} --out {recording.stem}.bvh"
+        raise DuocapError(f"no file was named to write; expected --out FILE or --format {'|'.join(FORMATS)}, such as `{example}`")
     if out and formats and len(formats) != len(out):
         raise DuocapError(f"{len(formats)} formats for {len(out)} files; give one --format for each --out, or none")
     if not out:
@@ -98,11 +102,32 @@ def find_export_format(file: Path, otherwise: str = "") -> str:
     raise DuocapError(f"{file}: its format is not told by its name, which should end with one of {known}{otherwise}")
 
 
-def write_takes(files: Sequence[ExportFile], take: "Take") -> None:
-    """Write a take in several formats, all of them or none."""
+def write_takes(files: Sequence[ExportFile], take: "Take", avatar: "Avatar | None" = None) -> None:
+    """Write a take in several formats, all of them or none; on an avatar, of which formats without a mesh hold the bones alone.
+
+    Args:
+        files: files to write.
+        take: the motion.
+        avatar: body that it moves, None for the performer's.
+    """
     with write_together():
         for wanted in files:
-            write_take(wanted, take)
+            if avatar is None:
+                write_take(wanted, take)
+            else:
+                _write_on_avatar(wanted, take, avatar)
+
+
+def _write_on_avatar(wanted: ExportFile, take: "Take", avatar: "Avatar") -> None:
+    """Write a take on an avatar."""
+    from stream.export.avatar import write_avatar
+    from stream.export.fbx import write_fbx
+    from stream.export.retarget import retarget_take
+
+    if wanted.format in AVATAR_FORMATS:
+        (write_avatar if wanted.format == "glb" else write_fbx)(wanted.file, take, avatar)
+    else:
+        write_take(wanted, retarget_take(take, avatar.skeleton))
 
 
 def export_take(take: "Take", *files: Path | str) -> None:

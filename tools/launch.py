@@ -1,5 +1,7 @@
 """The entry point of the `duocap` command: start safely, and turn every ending into an exit status.
 
+Alone, before a screen, it opens the start page (`duocap start`).
+
 0: done; 1: the input was at fault (one line on standard error); 2: wrong usage; 3: an internal fault; 130: Ctrl-C.
 """
 
@@ -28,7 +30,7 @@ def main() -> None:
     from tools.cli import run_application
 
     try:
-        run_application()
+        run_application(["start"] if wants_start_page(sys.argv) else None)
     except DuocapError as error:
         sys.exit(_print_error(str(error)))
     except BrokenPipeError:
@@ -39,6 +41,15 @@ def main() -> None:
         sys.exit(130)
     except Exception as error:  # noqa: BLE001 - the outermost frame: nothing may end in a bare traceback
         sys.exit(_report_internal_fault(error))
+
+
+def wants_start_page(words: list[str]) -> bool:
+    """Return whether `duocap` was called alone by somebody before a screen: he gets the start page, all others the help."""
+    if len(words) > 1 or not sys.stdout.isatty():
+        return False
+    from tools.viewer import can_browse
+
+    return can_browse()
 
 
 def find_foreign_package(name: str) -> str | None:

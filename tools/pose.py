@@ -18,7 +18,7 @@ from tools.arguments import open_database_or_default
 from tools.export import FORMATS, ExportFile, write_take, write_takes
 from tools.interrupt import raise_if_interrupted, raise_on_interrupt
 from tools.progress import open_progress_bar
-from tools.viewer import open_browser, wants_dark
+from tools.viewer import open_browser, tell_page, wants_dark
 
 if TYPE_CHECKING:
     from config.arrays import Singles
@@ -195,7 +195,7 @@ def serve_posing_page(task: PoseTask, tell: Callable[[str], None]) -> None:
             if view.host not in LOOPBACK:
                 tell("anybody who reaches this machine can open the page; it asks for no password")
             tell(f"session: {file} (saved with every change; to go on: duocap pose {file})")
-            tell(f"pose: {url} (Ctrl-C ends it)")
+            tell_page("pose", url, view.port, tell)
             if task.browser:
                 open_browser(url)
             while True:

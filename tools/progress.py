@@ -1,8 +1,14 @@
 """One look for the progress of long work, on standard error."""
 
+import shutil
+import sys
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import Protocol
+from typing import Protocol, TextIO
+
+QUIET_S = 10.0  # between two lines of a status where they are kept, as in a file
+CLEAR = "\r\x1b[K"  # back to the line's beginning, and away with what stands there
 
 
 class ProgressState(Protocol):
@@ -31,3 +37,44 @@ def open_progress_bar(description: str) -> Iterator[ProgressState]:
             bars.update(task, completed=done, total=total, words=words)
 
         yield show
+
+
+class StatusLine:
+    """How something that goes on is, in one line: rewritten in a terminal, elsewhere a line every QUIET_S. stream: written to."""
+
+    def __init__(self, stream: TextIO) -> None:
+        self._stream, self._is_terminal = stream, stream.isatty()
+        self._shown, self._told_s = "", -QUIET_S
+
+    def show(self, words: str) -> None:
+        """Show how it is now."""
+        if self._is_terminal:
+            self._shown = words[: max(shutil.get_terminal_size().columns - 1, 1)]
+            self._stream.write(CLEAR + self._shown)
+            self._stream.flush()
+        elif time.monotonic() - self._told_s >= QUIET_S:
+            self._told_s = time.monotonic()
+            print(words, file=self._stream, flush=True)
+
+    def tell(self, words: str) -> None:
+        """Say news, which stay, above the line."""
+        print(f"{CLEAR if self._shown else ''}{words}", file=self._stream, flush=True)
+        if self._shown:
+            self._stream.write(self._shown)
+            self._stream.flush()
+
+    def close(self) -> None:
+        """End the line."""
+        if self._shown:
+            print(file=self._stream, flush=True)
+            self._shown = ""
+
+
+@contextmanager
+def open_status_line() -> Iterator[StatusLine]:
+    """Yield a status line on standard error."""
+    line = StatusLine(sys.stderr)
+    try:
+        yield line
+    finally:
+        line.close()

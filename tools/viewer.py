@@ -16,6 +16,7 @@ from dataclasses import dataclass
 from multiprocessing.connection import Connection
 from pathlib import Path
 from typing import TYPE_CHECKING
+from urllib.parse import urlsplit
 
 from capture.process.link import name_process
 from capture.process.priority import lower_priority
@@ -85,6 +86,7 @@ class ViewPlan:
     Attributes:
         files: one or two recordings, none: the stream.
         browser: open the system's.
+        takes: what the user named, in place of files that a motion was written to; empty: the files.
         at_s: time of the recordings to stop at [s], None: they play from the beginning.
     """
 
@@ -92,6 +94,7 @@ class ViewPlan:
     files: tuple[Path, ...] = ()
     browser: bool = True
     at_s: float | None = None
+    takes: tuple[Path, ...] = ()
 
 
 class ViewerProcess:
@@ -172,7 +175,7 @@ def _start_viewer(settings: Settings, tell: Callable[[str], None]) -> ViewerProc
     """Open the viewer of the stream; say why not if it cannot be."""
     viewer = ViewerProcess(ViewPlan(settings, browser=can_browse()))
     try:
-        tell(f"viewer: {viewer.wait_ready()}")
+        tell_page("viewer", viewer.wait_ready(), settings.viewer.port, tell, "")
     except DuocapError as error:
         viewer.close()
         tell(f"without a viewer: {error}")
@@ -231,12 +234,9 @@ def _run_viewer(viewer: "_Viewer", plan: ViewPlan, tell: Callable[[str], None]) 
     from stream.web.server import LOOPBACK
 
     try:
-        wanted = plan.settings.viewer.port
-        if wanted and viewer.port != wanted:
-            tell(f"port {wanted} is taken; using {viewer.port}")
         if plan.settings.viewer.host not in LOOPBACK:
             tell("anybody who reaches this machine can open the page; it asks for no password")
-        tell(f"viewer: {viewer.url} (Ctrl-C ends it)")
+        tell_page("viewer", viewer.url, plan.settings.viewer.port, tell)
         viewer.browse()
         while True:
             viewer.app.update()
@@ -251,15 +251,24 @@ class _Viewer:
     """The app with its server, ready to turn."""
 
     def __init__(self, plan: ViewPlan) -> None:
-        from stream.viewer.app import App
+        from database.files.avatar import read_avatar
+        from stream.viewer.app import App, EditedTake
+        from stream.web.document import PagePreference
         from stream.web.server import format_page_url, open_server
+        from tools.database.installed import open_default
 
         view, self._browser = plan.settings.viewer, plan.browser
+        avatar = read_avatar(Path(view.avatar)) if view.avatar else None
         feed = _open_feed(plan)
-        server = open_server(view.host, view.port, TITLE)
+        preference = PagePreference()
+        server = open_server(view.host, view.port, TITLE, preference)
         self.port = server.get_port()
         self.url = format_page_url(view.host, self.port)
-        self.app = App(server, feed, wants_dark(view.theme), plan.settings.stream.budget_ms, _find_service(plan))
+        edited = EditedTake((plan.takes or plan.files)[0], open_default) if plan.files else None
+        budget_ms, service = plan.settings.stream.budget_ms, _find_service(plan)
+        self.app = App(server, feed, wants_dark(view.theme), budget_ms, service, avatar, edited)
+        if view.theme == "auto":  # the browser knows better than the system that serves
+            preference.listen(self.app.prefer_dark)
         if plan.at_s is not None:
             self.app.player = self.app.player.scrubbed(plan.at_s, feed.span).paused()
 
@@ -267,6 +276,22 @@ class _Viewer:
         """Open the page in the system's browser if that is wanted."""
         if self._browser:
             open_browser(self.url)
+
+
+def tell_page(what: str, url: str, wanted_port: int, tell: Callable[[str], None], ends: str = " (Ctrl-C ends it)") -> None:
+    """Tell where a page is served, and that its port is another one where that which was wanted is taken.
+
+    Args:
+        what: the page, in a word.
+        url: its address.
+        wanted_port: port that was asked for, 0 for any.
+        tell: receives the lines.
+        ends: words on how it ends.
+    """
+    port = urlsplit(url).port
+    if wanted_port and port != wanted_port:
+        tell(f"port {wanted_port} is taken by another program; the {what} is at {port} (--port or viewer.port chooses one)")
+    tell(f"{what}: {url}{ends}")
 
 
 def wants_dark(theme: str) -> bool:

@@ -2,17 +2,19 @@
 
     python -m benchmarks.papers                               names all tables
     python -m benchmarks.papers TABLE... --motion DIR [...]   measures some and prints them as Markdown
+    python -m benchmarks.papers --page docs [--paper lai]     writes the papers' pages from what was measured
 
 DIR has the unpacked CMU motions, cmu/subjects/NN/NN_TT.amc, and for some tables HDM05's. The database without the queries is
 built from them once and cached. `pip install '.[benchmarks]'` first.
 """
 
 import sys
-from argparse import ArgumentParser
+from argparse import ArgumentParser, Namespace
 from collections.abc import Callable, Iterable
 from pathlib import Path
 
 from benchmarks.papers.frame import PaperTable, Request, Row, draw_chart, print_table
+from benchmarks.papers.page.make import FIGURES, PageOptions, make_pages
 from benchmarks.papers.tables import TABLES
 from benchmarks.report import build_parser, write_json
 from config.errors import DatabaseError, DuocapError
@@ -39,6 +41,13 @@ def make_parser() -> ArgumentParser:
     parser.add_argument("--workers", type=int, metavar="N", help="processes; default as many as there is room for")
     parser.add_argument("--scheduler", default="", metavar="ADDRESS", help="of a Dask cluster")
     parser.add_argument("--plot", type=Path, metavar="DIR", help="draw charts of tables that have one")
+    page = parser.add_argument_group("pages")
+    page.add_argument(
+        "--page", type=Path, metavar="DIR", help="write the papers' pages there; with --motion measure what is missing"
+    )
+    page.add_argument("--paper", nargs="+", default=[], metavar="NAME", help="chai, grochow, lai, wei: these pages only")
+    page.add_argument("--again", action="store_true", help="measure what was measured before, too")
+    page.add_argument("--figures", type=Path, default=FIGURES, metavar="DIR", help="of measured figures")
     return parser
 
 
@@ -51,31 +60,40 @@ def find_tables(names: list[str]) -> list[PaperTable]:
     return [known[name] for name in names]
 
 
+def read_request(asked: Namespace) -> Request:
+    """Return what the command line asks of tables."""
+    count = 1 if asked.workers is None and not asked.scheduler and not has_dask() else asked.workers
+    return Request(
+        motion=asked.motion,
+        database=asked.database,
+        only=tuple(asked.only),
+        sets=tuple(asked.clips),
+        count=asked.count,
+        seconds=asked.seconds,
+        markers=asked.markers,
+        quick=asked.quick,
+        recording=asked.recording,
+        seed=asked.seed,
+        workers=WorkerPlan(count, asked.scheduler),
+    )
+
+
 def main(arguments: list[str] | None = None) -> int:
     """Measure what is asked for; return the exit status."""
     asked = make_parser().parse_args(arguments)
-    if not asked.tables:
+    if not asked.tables and asked.page is None:
         for table in TABLES:
             print(f"{table.name:<18}{table.paper}: {table.title}")
         return 0
-    count = 1 if asked.workers is None and not asked.scheduler and not has_dask() else asked.workers
     try:
+        if asked.page is not None:
+            request = None if asked.motion is None else read_request(asked)
+            for file in make_pages(PageOptions(asked.page, tuple(asked.paper), request, asked.again, asked.figures)):
+                print(f"wrote {file}")
+            return 0
         if asked.motion is None:
             raise DatabaseError("--motion is missing; name the folder of the unpacked CMU motions")
-        request = Request(
-            motion=asked.motion,
-            database=asked.database,
-            only=tuple(asked.only),
-            sets=tuple(asked.clips),
-            count=asked.count,
-            seconds=asked.seconds,
-            markers=asked.markers,
-            quick=asked.quick,
-            recording=asked.recording,
-            seed=asked.seed,
-            workers=WorkerPlan(count, asked.scheduler),
-        )
-        measure_tables(find_tables(asked.tables), request, asked.json, asked.plot)
+        measure_tables(find_tables(asked.tables), read_request(asked), asked.json, asked.plot)
     except DuocapError as error:
         print(f"error: {error}", file=sys.stderr)
         return 1

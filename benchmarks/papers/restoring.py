@@ -1,32 +1,40 @@
 """Noisy and incomplete poses restored by models of poses: Tables 1 to 4 of Lai, Yuen & Lee 2012."""
 
 from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 from functools import partial
+from pathlib import Path
 from time import process_time
+from typing import Any
 
 import numpy as np
 
 from benchmarks.papers.frame import Column, PaperTable, Request, Row, flatten_lists, number_columns, text_columns
-from benchmarks.papers.restoring_models import MODELS, SMALL_ONLY, RestoringModel, TradeOff
+from benchmarks.papers.restoring_models import MODELS, SMALL_ONLY, ModelKind, RestoringModel, TradeOff, make_dictionary_kind
 from benchmarks.papers.restoring_poses import (
     ALL,
     SUBJECTS,
     Corrupted,
+    Halves,
     SplitPoses,
     Task,
     compute_distance_mm,
     compute_squared_error,
     corrupt_poses,
-    read_poses,
+    read_takes,
     split_poses,
 )
 from config.arrays import Floats
 from tools.evaluate.parallel import run_tasks
 from tools.evaluate.protocol import cmu_folder
 
-N_SEEDS = 3  # random halves
-N_TUNING, MIN_SHARE = 2000, 4  # training poses that choose each trade-off; at most one in so many
-# In the order of MODELS; Table 1 has no SGPLVM.
+N_SEEDS = 5  # random halves
+N_TUNING = 500  # training poses that choose each trade-off
+N_TESTS = 2000
+QUICK_POSES, QUICK_TUNING, QUICK_TESTS = 800, 100, 200  # of a subject, every so many-th one
+EQUAL_MEMORY, QUICK_MEMORY = 50_000.0, 8_000.0  # numbers of each model
+ATOMS, QUICK_ATOMS = (50, 100, 200, 500, 1000, 2000), (50, 200, 500, 2000)
+# In the order of MODELS, of which the paper has no more; Table 1 has no SGPLVM.
 PAPER: dict[tuple[str, str], tuple[float, ...]] = {
     (ALL, Task.DENSE): (0.12, 0.26, 0.25, 0.20, 0.95, np.nan, 3.34),
     (ALL, Task.SPARSE): (0.05, 0.15, 0.14, 1.02, 0.17, np.nan, 1.36),
@@ -52,81 +60,138 @@ def choose_trade_off(model: RestoringModel, trade_offs: Sequence[TradeOff], give
     return trade_offs[int(np.argmin(errors))]
 
 
-def restore_poses(name: str, tasks: Sequence[Task], split: SplitPoses, seed: int, count: int = 0) -> list[Row]:
+@dataclass(frozen=True, slots=True)
+class RestoringCell:
+    """What is restored, and by what.
+
+    Attributes:
+        key: subject, or ALL.
+        halves: what training and test poses are halves of.
+        name: name of the model.
+        numbers: how many numbers the model may hold.
+        atoms: K of a learned dictionary in place of its own, 0: its own.
+        quick: whether every so many-th pose alone is taken.
+    """
+
+    key: str
+    tasks: tuple[Task, ...]
+    halves: Halves
+    name: str
+    seed: int
+    numbers: float = np.inf
+    atoms: int = 0
+    quick: bool = False
+
+    @property
+    def kind(self) -> ModelKind:
+        """The model."""
+        return make_dictionary_kind(self.atoms, self.name == "omp") if self.atoms else MODELS[self.name]
+
+
+def restore_poses(cell: RestoringCell, split: SplitPoses, count: int = 0) -> list[Row]:
     """Choose the trade-off of each task on training poses, then learn from all of them and restore the test poses.
 
-    count: test poses at most, 0: all.
+    count: test poses at most, 0: as many as the cell has.
     """
 
     def make_noise(task: Task, use: int) -> np.random.Generator:
         """Return the generator of a task's noise, the same for every model."""
-        return np.random.default_rng((seed, list(Task).index(task), use))
+        return np.random.default_rng((cell.seed, list(Task).index(task), use))
 
-    kind, n_tuning = MODELS[name], min(N_TUNING, len(split.train) // MIN_SHARE)
-    tuning, first, chosen = split.train[:n_tuning], kind.fit(split.train[n_tuning:], seed), dict[Task, TradeOff]()
-    for task in tasks:
+    kind, chosen = cell.kind, dict[Task, TradeOff]()
+    tuning = np.random.default_rng(cell.seed).permutation(split.train[split.tuning])[: QUICK_TUNING if cell.quick else N_TUNING]
+    first = kind.fit(split.train[~split.tuning], cell.seed, cell.numbers)
+    for task in cell.tasks:
         chosen[task] = choose_trade_off(first, kind.trade_offs, corrupt_poses(task, tuning, make_noise(task, 0)), tuning)
     begin_s = process_time()
-    model = kind.fit(split.train, seed)
+    model = kind.fit(split.train, cell.seed, cell.numbers)
     fit_s = process_time() - begin_s
-    test = split.test[: min(count or len(split.test), kind.most or len(split.test))]
+    count = count or (QUICK_TESTS if cell.quick else N_TESTS)
+    test = split.test[: min(count, kind.most or count)]
     rows = list[Row]()
     for task, trade_off in chosen.items():
         given = corrupt_poses(task, test, make_noise(task, 1))
         begin_s = process_time()
         restored = model.restore(given.observed, given.weight, trade_off)
         pose_ms = 1e3 * (process_time() - begin_s) / len(test)
-        row: Row = {"task": str(task), "model": name, "train": len(split.train), "fit s": fit_s, "ms": pose_ms}
+        row: Row = {"task": str(task), "model": cell.name, "train": len(split.train), "fit s": fit_s, "ms": pose_ms}
         row |= {"error": compute_squared_error(restored, test), "as given": compute_squared_error(given.observed, test)}
         rows.append(row | {"mm": compute_distance_mm(restored, test, split.scale_m), "trade-off": trade_off, "tests": len(test)})
     return rows
 
 
-def _restore_data(key: str, tasks: tuple[Task, ...], name: str, seed: int, request: Request) -> list[Row]:
-    """Restore the poses of one subject, or all, by one model. Raises DuocapError."""
-    behaviour, _, subject = SUBJECTS.get(key, ("poses", "", ALL))
-    rows = restore_poses(name, tasks, split_poses(read_poses(key, request.motion), seed), seed, request.count)
-    paper = {task: PAPER[subject, task][list(MODELS).index(name)] for task in tasks}
-    about: Row = {"data": f"{key} {behaviour}", "seed": seed, "stands for": subject}
-    return [about | row | {"paper": paper[Task(row["task"])]} for row in rows]
+def _restore_cell(cell: RestoringCell, motion: Path, count: int) -> list[Row]:
+    """Restore the poses of one subject, or all, by one model. Raises DatabaseError."""
+    behaviour, _, subject = SUBJECTS.get(cell.key, ("poses", "", ALL))
+    takes = read_takes(cell.key, motion)
+    step = -(-sum(map(len, takes)) // (QUICK_POSES + 3 * cell.atoms)) if cell.quick else 1
+    rows = restore_poses(cell, split_poses([take[::step] for take in takes], cell.halves, cell.seed), count)
+    column = list(MODELS).index(cell.name)
+    about: Row = {"data": f"{cell.key} {behaviour}", "halves": str(cell.halves), "seed": cell.seed, "stands for": subject}
+    about |= {"K": cell.atoms or None}
+    paper = {task: PAPER[subject, task] for task in cell.tasks}
+    return [about | row | {"paper": [*paper[Task(row["task"])], *[None] * 9][column]} for row in rows]
 
 
-def compute_restoring(tasks: tuple[Task, ...], keys: tuple[str, ...], request: Request) -> Iterator[Row]:
+@dataclass(frozen=True, slots=True)
+class RestoringPlan:
+    """What a table has: fields as in `RestoringCell`, each for all."""
+
+    tasks: tuple[Task, ...] = tuple(Task)
+    keys: tuple[str, ...] = tuple(SUBJECTS)
+    halves: tuple[Halves, ...] = tuple(Halves)
+    models: tuple[str, ...] = tuple(MODELS)
+    numbers: float = np.inf
+    atoms: tuple[int, ...] = (0,)
+    n_seeds: int = N_SEEDS
+
+
+def compute_restoring(plan: RestoringPlan, request: Request) -> Iterator[Row]:
     """Yield the mean over seeds for each subject, task and model. Raises DuocapError."""
     cmu_folder(request.motion)
-    models = [name for name in request.choose(tuple(MODELS)) if keys != (ALL,) or name not in SMALL_ONLY]
-    seeds = range(1 if request.quick else N_SEEDS)
-    cells = [(key, tasks, name, seed, request) for key in request.choose(keys) for name in models for seed in seeds]
-    found = list(flatten_lists(run_tasks([partial(_restore_data, *cell) for cell in cells], request.workers, "restoring")))
-    groups: dict[tuple[str, str, str], list[Row]] = {}
-    for row in found:
-        groups.setdefault((row["data"], row["task"], row["model"]), []).append(row)
+    models = [name for name in request.choose(plan.models) if plan.keys != (ALL,) or name not in SMALL_ONLY]
+    numbers = min(plan.numbers, QUICK_MEMORY) if request.quick and np.isfinite(plan.numbers) else plan.numbers
+    cells = [
+        RestoringCell(key, plan.tasks, halves, name, seed, numbers, atoms, request.quick)
+        for key in request.choose(plan.keys)
+        for halves in plan.halves
+        for name in models
+        for atoms in (QUICK_ATOMS if request.quick and plan.atoms == ATOMS else plan.atoms)
+        for seed in range(plan.n_seeds)
+    ]
+    tasks = [partial(_restore_cell, cell, request.motion, request.count) for cell in cells]
+    groups: dict[tuple[Any, ...], list[Row]] = {}
+    for row in flatten_lists(run_tasks(tasks, request.workers, "restoring")):
+        groups.setdefault(tuple(row[name] for name in ("data", "halves", "task", "model", "K")), []).append(row)
     for rows in groups.values():
         means = {name: float(np.mean([row[name] for row in rows])) for name in ("error", "as given", "mm", "fit s", "ms")}
-        yield {**rows[0], **means, "spread": float(np.std([row["error"] for row in rows])), "seeds": rows}
+        errors = [row["error"] for row in rows]
+        yield {**rows[0], **means, "spread": float(np.std(errors)), "errors": errors}
 
 
-def make_table(number: int, title: str, tasks: tuple[Task, ...], keys: tuple[str, ...]) -> PaperTable:
-    """Return one of the paper's tables."""
+def make_table(name: str, paper: str, title: str, plan: RestoringPlan) -> PaperTable:
+    """Return a table of restored poses."""
     return PaperTable(
-        f"restoring-{number}",
-        f"Lai, Yuen & Lee 2012, Table {number}",
+        f"restoring-{name}",
+        f"Lai, Yuen & Lee 2012, {paper}",
         f"{title}: mean squared error of standardised coordinates, its spread over seeds, the paper's (--count: test poses)",
         (
-            *text_columns("data", "stands for", "task"),
-            Column("train", 0),
+            *text_columns("data", "stands for", "halves", "task"),
+            Column("K" if plan.atoms != (0,) else "train", 0),
             Column("model"),
             *number_columns(4, "error", "spread"),
             *number_columns(2, "paper"),
         ),
-        partial(compute_restoring, tasks, keys),
-        choices=(*MODELS, *SUBJECTS),
+        partial(compute_restoring, plan),
+        choices=(*plan.models, *plan.keys),
         spread="model",
         cells=("error", "spread", "paper"),
     )
 
 
 TABLES = (
-    make_table(1, "all CMU and HDM05 poses", tuple(Task), (ALL,)),
-    *(make_table(n, task, (task,), tuple(SUBJECTS)) for n, task in enumerate(Task, 2)),
+    make_table("large", "Table 1", "all CMU and HDM05 poses", RestoringPlan(keys=(ALL,))),
+    make_table("small", "Tables 2 to 4", "poses of a subject", RestoringPlan()),
+    make_table("memory", "Tables 2 to 4", f"{EQUAL_MEMORY:.0f} numbers a model at most", RestoringPlan(numbers=EQUAL_MEMORY)),
+    make_table("atoms", "section 4.1", "learned dictionaries of K atoms", RestoringPlan(models=("omp", "k-svd"), atoms=ATOMS)),
 )

@@ -28,7 +28,7 @@ POSES_IN_CLUSTER, MAX_CLUSTERS, MAX_ANALYSERS = 50, 128, 64  # on average; the p
 N_FACTORS, ROUNDS = 14, 10  # with fewer factors assigned poses restore worse than shared ones do with 10
 RIDGE = 1e-4  # variance added to each coordinate of a covariance, standardised: clusters can be flat
 CHUNK = 128  # poses whose distances to all training poses, or whose covariances, are held at a time
-MAX_ATOMS = 200_000  # as many as there are training poses: fewer restore worse here; the paper's number is lost
+MAX_ATOMS = 200_000  # where all poses are atoms
 N_NONZERO, ITERATIONS, N_CODES = 3, 3, 16  # when learning; codes drawn for each pose
 N_LEARNED = 500  # poses of a style, as in Grochow et al. 2004
 MAX_SCALE = 50.0  # of w: coordinates that hardly vary must not dominate
@@ -84,28 +84,31 @@ class GaussianRestorer:
         return np.asarray(np.einsum("kn,knd->nd", share / share.sum(axis=0), means))
 
 
-def fit_gaussian(poses: Floats, seed: int) -> GaussianRestorer:
+def fit_gaussian(poses: Floats, seed: int, numbers: float = np.inf) -> GaussianRestorer:
     """Fit one Gaussian to poses, (N, D)."""
     fit = GaussianMixture(1, reg_covar=RIDGE, random_state=seed).fit(poses)
     return GaussianRestorer(fit.weights_, fit.means_, fit.covariances_)
 
 
-def fit_clusters(poses: Floats, seed: int) -> GaussianRestorer:
+def fit_clusters(poses: Floats, seed: int, numbers: float = np.inf) -> GaussianRestorer:
     """Fit a Gaussian to each cluster, by k-means, of poses (N, D)."""
-    member = cluster_poses(poses, int(np.clip(len(poses) // POSES_IN_CLUSTER, 2, MAX_CLUSTERS)), seed).predict(poses)
+    D = poses.shape[1]
+    most = int(min(MAX_CLUSTERS, numbers / (D * (D + 3) / 2 + 1)))
+    member = cluster_poses(poses, int(np.clip(len(poses) // POSES_IN_CLUSTER, 2, most)), seed).predict(poses)
     parts = [poses[member == k] for k in np.unique(member)]
     covariances = [np.cov(part.T, bias=True) + RIDGE * np.eye(poses.shape[1]) for part in parts]
     share = np.array([len(part) for part in parts]) / len(poses)
     return GaussianRestorer(share, np.array([part.mean(axis=0) for part in parts]), np.array(covariances))
 
 
-def fit_factor_analysers(poses: Floats, seed: int) -> GaussianRestorer:
+def fit_factor_analysers(poses: Floats, seed: int, numbers: float = np.inf) -> GaussianRestorer:
     """Fit a mixture of factor analysers (Ghahramani & Hinton 1996) to poses, (N, D).
 
     By classification EM (Celeux & Govaert 1992): each pose belongs to the analyser under which it is likeliest. Every analyser
     has noise of its own; the first authors' have one in common.
     """
-    member = cluster_poses(poses, int(np.clip(len(poses) // POSES_IN_CLUSTER, 2, MAX_ANALYSERS)), seed).predict(poses)
+    most = int(min(MAX_ANALYSERS, numbers / (poses.shape[1] * (N_FACTORS + 2) + 1)))
+    member = cluster_poses(poses, int(np.clip(len(poses) // POSES_IN_CLUSTER, 2, most)), seed).predict(poses)
     for _ in range(ROUNDS):
         parts = [poses[member == k] for k in np.unique(member)]
         parts = [part for part in parts if len(part) > 1]
@@ -140,6 +143,11 @@ class PcaRestorer:
         return out
 
 
+def fit_components(poses: Floats, seed: int, numbers: float) -> PcaRestorer:
+    """Fit principal components to poses, (N, D)."""
+    return PcaRestorer(PCA().fit(poses))
+
+
 @dataclass(frozen=True, slots=True)
 class LocalRestorer:
     """A Gaussian around the K training poses nearest to the observed entries (Chai & Hodgins 2005). Trade-off: K and s."""
@@ -167,23 +175,42 @@ class LocalRestorer:
         return np.asarray(mean + (A.transpose(0, 2, 1) @ (scaled @ solved))[:, :, 0])
 
 
+def keep_poses(poses: Floats, seed: int, numbers: float) -> LocalRestorer:
+    """Keep poses, (N, D), all of them or as many as the memory allows, drawn at random."""
+    count = int(min(numbers / poses.shape[1], len(poses)))
+    return LocalRestorer(poses[np.random.default_rng(seed).permutation(len(poses))[:count]] if count < len(poses) else poses)
+
+
 @dataclass(frozen=True, slots=True)
 class SparseRestorer:
     """A sparse pose dictionary. Trade-off: atoms considered for a pose, T of these in a code, s: of observations, and of codes
-    that are drawn and whose mean is the restored pose."""
+    that are drawn and whose mean is the restored pose, where there is more than one."""
 
     dictionary: Dictionary
+    n_codes: int = N_CODES
 
     def restore(self, observed: Floats, weight: Floats, trade_off: TradeOff) -> Floats:
         """Return restored poses."""
-        options = RestoreOptions(int(trade_off[1]), trade_off[2], N_CODES, int(trade_off[0]))
+        options = RestoreOptions(int(trade_off[1]), trade_off[2], self.n_codes, int(trade_off[0]))
         return restore_poses(self.dictionary, observed, np.sqrt(weight), options)
 
 
-def fit_sparse(poses: Floats, seed: int) -> SparseRestorer:
-    """Learn a dictionary from poses, (N, D)."""
-    options = DictionaryOptions(min(len(poses), MAX_ATOMS), N_NONZERO, iterations=ITERATIONS, seed=seed)
-    return SparseRestorer(learn_dictionary(poses, options))
+def keep_all_poses(poses: Floats, seed: int, numbers: float) -> SparseRestorer:
+    """Return a dictionary of poses, (N, D), all of them or as many as the memory allows, drawn at random."""
+    return fit_dictionary(poses, seed, min(numbers / (poses.shape[1] + 1), len(poses), MAX_ATOMS))
+
+
+def fit_dictionary(poses: Floats, seed: int, n_atoms: float, n_codes: int = N_CODES) -> SparseRestorer:
+    """Learn a dictionary by K-SVD from poses, (N, D); as many atoms as poses are these poses.
+
+    Args:
+        poses: poses, (N, D).
+        seed: decides the first atoms.
+        n_atoms: number K of atoms.
+        n_codes: codes drawn for a pose, 1: orthogonal matching pursuit alone, as in the paper.
+    """
+    options = DictionaryOptions(int(min(n_atoms, len(poses))), N_NONZERO, iterations=ITERATIONS, seed=seed)
+    return SparseRestorer(learn_dictionary(poses, options), n_codes)
 
 
 @dataclass(frozen=True, slots=True)
@@ -212,9 +239,9 @@ class StyleRestorer:
         return out
 
 
-def fit_style(poses: Floats, seed: int) -> StyleRestorer:
+def fit_style(poses: Floats, seed: int, numbers: float) -> StyleRestorer:
     """Learn as styles are learned from poses, (N, D), a random choice of them where they are many."""
-    rows = np.random.default_rng(seed).permutation(len(poses))[:N_LEARNED]
+    rows = np.random.default_rng(seed).permutation(len(poses))[: int(min(N_LEARNED, numbers / (poses.shape[1] + 3)))]
     mean, options = poses[rows].mean(axis=0), LearnOptions()
     Y = np.ascontiguousarray(poses[rows] - mean)
     most = np.full(Y.shape[1], MAX_SCALE)
@@ -229,9 +256,12 @@ def fit_style(poses: Floats, seed: int) -> StyleRestorer:
 
 @dataclass(frozen=True, slots=True)
 class ModelKind:
-    """How a model is fitted to standardised poses, (N, D), with a seed, and its trade-offs. most: test poses, None: all."""
+    """How a model is fitted to standardised poses, (N, D), with a seed, and its trade-offs. most: test poses, None: all.
 
-    fit: Callable[[Floats, int], RestoringModel]
+    The third argument of `fit` is how many numbers the model may hold; infinite where it has a size of its own.
+    """
+
+    fit: Callable[[Floats, int, float], RestoringModel]
     trade_offs: tuple[TradeOff, ...]
     most: int | None = None
 
@@ -244,13 +274,30 @@ SPARSE = (  # atoms considered, atoms of a code, noise
     *((m, t, s) for m in (5.0, 8.0, 12.0, 16.0) for t in (2.0, 3.0) for s in (0.3, 0.45, 0.6)),
     *((m, 11.0, s) for m in (30.0, 50.0, 100.0) for s in (0.003, 0.01, 0.03)),
 )
+PURSUIT = tuple((400.0, t, 1e-3) for t in (1.0, 2.0, 3.0, 4.0, 6.0, 8.0, 11.0, 16.0))  # the sparsity T is all it has
+LEARNED = tuple((200.0, t, s) for t in (3.0, 8.0, 14.0) for s in (0.03, 0.3, 0.6, 1.0))
+N_ATOMS = 500  # of a learned dictionary
+
+
+def make_dictionary_kind(n_atoms: int, pursuit: bool) -> ModelKind:
+    """Return learned dictionaries of some atoms, coded by pursuit alone or by the mean of many codes."""
+    n_codes, trade_offs = (1, PURSUIT) if pursuit else (N_CODES, LEARNED)
+    return ModelKind(
+        lambda poses, seed, numbers: fit_dictionary(poses, seed, min(n_atoms, numbers / (poses.shape[1] + 1)), n_codes),
+        trade_offs,
+    )
+
+
 MODELS = {  # in the order of the paper's columns
-    "sparse": ModelKind(fit_sparse, SPARSE),
+    "omp": make_dictionary_kind(N_ATOMS, True),
     "mfa": ModelKind(fit_factor_analysers, NOISES),
     "gaussian": ModelKind(fit_gaussian, NOISES),
-    "local-pca": ModelKind(lambda poses, seed: LocalRestorer(poses), LOCAL),
+    "local-pca": ModelKind(keep_poses, LOCAL),
     "clusters": ModelKind(fit_clusters, NOISES),
     "sgplvm": ModelKind(fit_style, NOISES, most=500),
-    "pca": ModelKind(lambda poses, seed: PcaRestorer(PCA().fit(poses)), ENERGIES),
+    "pca": ModelKind(fit_components, ENERGIES),
+    # Ours, beside the paper's.
+    "k-svd": make_dictionary_kind(N_ATOMS, False),
+    "all-poses": ModelKind(keep_all_poses, SPARSE),
 }
 SMALL_ONLY = ("sgplvm",)  # as in the paper

@@ -4,6 +4,9 @@ Poses are joint positions at zero root position and orientation, by subject. Of 
 move: not the hips, which are the origin, nor their children, which are fixed to them. 19 joints remain, D = 57 coordinates.
 Frames of the rest pose that begin some files (07_12, 09_10) are left out.
 
+Training and test poses are random halves of all, as in the paper, or halves of the takes, of the people where all motions count;
+a single take is cut into four parts. In random halves nearly every test pose has training poses 8 ms before and after it.
+
 The error is the mean squared error of standardised coordinates. Each coordinate is standardised by itself: less its mean over the
 training half, over its standard deviation there. An error of 1 is that of the mean pose, and what dense noise leaves if nothing
 is done; sparse noise leaves 0.21 (4 of 19 joints).
@@ -14,6 +17,7 @@ completion 0.23, 0.26): each coordinate by itself 0.13, 0.16 and 0.03, 0.04; one
 None agrees with both rows; the first is the nearer to the second row, and the harder.
 """
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 from functools import lru_cache
@@ -21,7 +25,7 @@ from pathlib import Path
 
 import numpy as np
 
-from config.arrays import Floats
+from config.arrays import Bools, Floats
 from config.errors import DatabaseError
 from config.joints import JOINT_INDEX, JOINTS, PARENT_OF
 from database.clips import Clip
@@ -35,6 +39,8 @@ LEAD_IN, JUMP_M = 10, 0.15  # frames at the start; mean distance of the joints b
 ALL = "all"
 MIN_SCALE_M = 1e-3
 LEAST_POSES = 200
+PARTS = 4  # of a subject's single take
+TUNING_SHARE = 4  # one in so many training poses chooses trade-offs
 SPARSE_SHARE = 0.2  # of the joints
 # The paper's joints 5, 9, 16, 19, 20 and 23, counted from 1 in the order of `config.joints`: its 23 joints in five chains.
 OBSERVED = tuple(JOINTS[number - 1] for number in (5, 9, 16, 19, 20, 23))
@@ -57,13 +63,24 @@ class Task(StrEnum):
     COMPLETION = "completion"
 
 
+class Halves(StrEnum):
+    """What is parted at random into training and test poses."""
+
+    POSES = "random halves"
+    TAKES = "held-out takes"
+
+
 @dataclass(frozen=True, slots=True)
 class SplitPoses:
-    """Standardised poses: training half and test half, (N, D) each; scale_m: of their coordinates, (D,) [m]."""
+    """Standardised poses: training half and test half, (N, D) each; scale_m: of their coordinates, (D,) [m].
+
+    tuning: whether a training pose may choose trade-offs, (N,): they are to the others as test poses are to all.
+    """
 
     train: Floats
     test: Floats
     scale_m: Floats
+    tuning: Bools
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,8 +107,8 @@ def drop_rest_pose(poses_m: Floats) -> Floats:
 
 
 @lru_cache(maxsize=2)
-def read_poses(key: str, motion: Path) -> Floats:
-    """Return all poses of a subject's takes, or of all CMU and HDM05 motions for ALL, (N, D) [m], read-only.
+def read_takes(key: str, motion: Path) -> tuple[Floats, ...]:
+    """Return the poses of each of a subject's takes, for ALL of each person of the CMU and HDM05 motions, (N, D) [m], read-only.
 
     Raises DuocapError: no motions there, none of the subject, or an unreadable one.
     """
@@ -102,18 +119,34 @@ def read_poses(key: str, motion: Path) -> Floats:
         files = sorted((folder / key).glob(f"{SUBJECTS[key][1]}.amc"))
     if not files:
         raise DatabaseError(f"{folder}: no motions of subject {key}; expected {key}/{key}_TT.amc below it")
-    poses = np.concatenate([drop_rest_pose(place_joints(clean_clip(read_clip(file))[0])) for file in files])
-    poses.setflags(write=False)
-    return poses
+    takes = [drop_rest_pose(place_joints(clean_clip(read_clip(file))[0])) for file in files]
+    if key == ALL:
+        people = sorted({file.parent.name for file in files})
+        takes = [np.concatenate([t for t, f in zip(takes, files, strict=True) if f.parent.name == name]) for name in people]
+    if len(takes) == 1:
+        takes = np.array_split(takes[0], PARTS)
+    for take in takes:
+        take.setflags(write=False)
+    return tuple(takes)
 
 
-def split_poses(poses_m: Floats, seed: int) -> SplitPoses:
-    """Split poses, (N, D) [m], at random into halves and standardise both by the first. Raises DatabaseError: too few."""
-    if len(poses_m) < LEAST_POSES:
-        raise DatabaseError(f"{len(poses_m)} poses are too few to learn from half of them; give motions of {LEAST_POSES} or more")
-    train, test = np.array_split(poses_m[np.random.default_rng(seed).permutation(len(poses_m))], 2)
+def split_poses(takes_m: Sequence[Floats], halves: Halves, seed: int) -> SplitPoses:
+    """Part poses, (N, D) [m] of each take, into halves and standardise both by the first. Raises DatabaseError: too few."""
+    n, rng = sum(map(len, takes_m)), np.random.default_rng(seed)
+    if n < LEAST_POSES:
+        raise DatabaseError(f"{n} poses are too few to learn from half of them; give motions of {LEAST_POSES} or more")
+    if halves is Halves.POSES:
+        train, test = np.array_split(np.concatenate(takes_m)[rng.permutation(n)], 2)
+        tuning = np.arange(len(train)) < len(train) // TUNING_SHARE
+    else:
+        order = rng.permutation(len(takes_m))
+        total = np.cumsum([len(takes_m[k]) for k in order])
+        cut = int(np.clip(np.searchsorted(total, n // 2) + 1, 2, len(order) - 1))
+        train, test = (np.concatenate([takes_m[k] for k in part]) for part in (order[:cut], order[cut:]))
+        tuning = np.arange(len(train)) < len(takes_m[order[0]])
+        test = test[rng.permutation(len(test))]
     mean_m, scale_m = train.mean(axis=0), np.maximum(train.std(axis=0), MIN_SCALE_M)
-    return SplitPoses((train - mean_m) / scale_m, (test - mean_m) / scale_m, scale_m)
+    return SplitPoses((train - mean_m) / scale_m, (test - mean_m) / scale_m, scale_m, tuning)
 
 
 def corrupt_poses(task: Task, poses: Floats, rng: np.random.Generator) -> Corrupted:

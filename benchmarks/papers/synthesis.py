@@ -10,13 +10,16 @@ from tools.evaluate.synthesis.table import PAPER, WHAT
 
 VARIANTS = ("exact", "noise", "missing", "six")
 IN_FIGURE = ("NN", "LWR", "paper")  # methods of the paper's figure
+METHODS_SHOWN = (*IN_FIGURE, "paper-si", "ours")
 
 
 def compute_synthesis(variant: str, request: Request) -> Iterator[Row]:
     """Yield a row for each clip and method. Raises DuocapError."""
     clips, path = request.find_clips(synthesis_clips())
     seconds = 20.0 if request.seconds is None else request.seconds
-    options = SynthesisOptions(request.motion, path, tuple(clips), seconds, request.markers, (variant,), workers=request.workers)
+    options = SynthesisOptions(
+        request.motion, path, tuple(clips), seconds, request.markers, (variant,), METHODS_SHOWN, workers=request.workers
+    )
     for run in measure_synthesis(options, request.settings.solve):
         paper = PAPER.get(run.behaviour, ())
         beside = paper[IN_FIGURE.index(run.method)] if paper and run.method in IN_FIGURE else None

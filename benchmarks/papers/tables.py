@@ -1,6 +1,6 @@
 """All tables, in the order in which they are named."""
 
-from benchmarks.papers import acquisition, dimensionality, feet, filtering, posing, restoring, search, synthesis
+from benchmarks.papers import acquisition, dimensionality, feet, filtering, posing, restoring, search, styles, synthesis
 
 TABLES = (
     *synthesis.TABLES,
@@ -8,6 +8,7 @@ TABLES = (
     dimensionality.TABLE,
     acquisition.TABLE,
     *posing.TABLES,
+    *styles.TABLES,
     *restoring.TABLES,
     *filtering.TABLES,
     feet.TABLE,

@@ -1,14 +1,14 @@
 """The examples of Wei et al. 2011, table 1: each script of examples/physics, made and measured.
 
     python -m benchmarks.physics.examples --motions .../cmu/subjects --motions .../motion/styled --fields FOLDER [--out FOLDER]
-    [--strips docs] [--table FILE.md] [NAME...]
+    [--strips docs] [--films FOLDER] [--table FILE.md] [NAME...]
 
 Force fields that FOLDER lacks are trained first, as examples/physics/fields.toml says, and their times printed (table 2).
 Columns: frames, key poses and paths, processor seconds of initialisation and synthesis; then of the motion without and with
 physics the residual of eq. 1 (force, % of weight; torque, % of weight times height), slide of feet in contact [mm a frame],
 frames with a force outside of the friction cone [%], jerk of the joints [m/s^3]; of the result the peak of the vertical force [%
-of weight] and the distance from the keys [mm]. --strips draws each as physics-NAME.png, --table writes the table as Markdown: the
-gallery of docs/gallery.md.
+of weight] and the distance from the keys [mm]. --strips draws each as physics-NAME.png, --films films it, --table writes the
+table as Markdown: the gallery of docs/gallery.md.
 """
 
 import argparse
@@ -19,6 +19,7 @@ from pathlib import Path
 from reconstruct.models.physics.field.train import FPS
 from tools.export import plan_export_files, write_take
 from tools.physics.animate import AnimateTask, Animation, animate_script
+from tools.physics.film import write_film
 from tools.physics.script import read_script
 from tools.physics.strip import draw_strip
 from tools.physics.train import FieldTask, read_motions, train_field_file
@@ -38,6 +39,7 @@ ORDER = (
     "proud",
     "long_walk",
     "run_walk_jump",
+    "slope",
 )
 
 
@@ -92,6 +94,7 @@ def main() -> None:
     parser.add_argument("--fields", type=Path, required=True)
     parser.add_argument("--out", type=Path, default=None)
     parser.add_argument("--strips", type=Path, default=None)
+    parser.add_argument("--films", type=Path, default=None)
     parser.add_argument("--table", type=Path, default=None)
     options = parser.parse_args()
     options.fields.mkdir(parents=True, exist_ok=True)
@@ -112,6 +115,9 @@ def main() -> None:
             print(f"    {words}")
         if options.strips is not None:
             draw_strip(options.strips / f"physics-{name.replace('_', '-')}.png", made, name.replace("_", " "))
+        if options.films is not None:
+            options.films.mkdir(parents=True, exist_ok=True)
+            write_film(options.films / f"{name}.mp4", made)
         if options.out is not None:
             options.out.mkdir(parents=True, exist_ok=True)
             for suffix, take in (("", made.take(name)),):

@@ -2,9 +2,11 @@
 
     python -m benchmarks.physics.left_out --field locomotion.forces --motions .../cmu/subjects
 
-Prints the RMS distance of all joints from the real motion [mm] for: splines between the two poses; the nearest example bent to
-them (what the search begins with); statistics without physics; physics without statistics (least squared torques, from the
-splines, as it knows no examples); all of it; and the residual of eq. 1, and processor seconds.
+Prints the RMS distance of all joints from the real motion [mm] and from the start of the search, which is the nearest chain of
+examples bent to the two poses, and the residual of eq. 1 [% of the weight]. *All* is the whole energy; the others leave out one
+term each, from the same start. Rivals: splines between the poses; physics in the subspace of states without a field of forces
+(Safonova et al. 2004); physics alone (least squared torques, from the splines, as it knows no examples). Clips of people that the
+field knows and of others apart.
 """
 
 import argparse
@@ -43,19 +45,42 @@ CLIPS = (
     ("16_45", 0.1, 1.0),
     ("16_05", 0.5, 2.0),
 )
-METHODS = ("spline", "example", "statistics", "physics", "all")
+KNOWN = ("07", "09", "16", "35")  # performers that the field has other motions of
+TORQUE = 1.0  # weight of the squared torques where no field says which forces are likely
+
+
+def list_methods(weights: SynthesisWeights) -> dict[str, SynthesisWeights]:
+    """Return the weights of each method that begins with the nearest examples."""
+    without = {
+        "all": {},
+        "no physics": {"physics": 0.0},
+        "no field": {"field": 0.0, "log_variance": 0.0},
+        "no example": {"example": 0.0},
+        "subspace": {"field": 0.0, "log_variance": 0.0, "force_subspace": 0.0, "example": 0.0, "torque": TORQUE},
+    }
+    return {name: replace(weights, **changed) for name, changed in without.items()}
 
 
 @dataclass(frozen=True, slots=True)
 class LeftOutFigures:
-    """RMS [mm] by method; residuals of eq. 1 of statistics and of all, per cent of weight; processor seconds of all."""
+    """Of one clip.
+
+    Attributes:
+        rms_mm: distance from the real motion by method.
+        moved_mm: distance from the start by method.
+        residual: of eq. 1 by method [% of weight].
+        distance: of the examples, in deviations.
+        seconds: processor time of "all" [s].
+    """
 
     rms_mm: dict[str, float]
-    residual: tuple[float, float]
+    moved_mm: dict[str, float]
+    residual: dict[str, float]
+    distance: float
     seconds: float
 
 
-def measure_left_out(field: ForceField, file: Path, first_s: float, last_s: float, torque: float) -> LeftOutFigures:
+def measure_left_out(field: ForceField, file: Path, first_s: float, last_s: float) -> LeftOutFigures:
     """Return the figures of one clip."""
     motion = prepare_field_motion(clean_clip(read_clip(file))[0])
     rows = slice(round(first_s * FPS), round(last_s * FPS) + 1)
@@ -65,22 +90,35 @@ def measure_left_out(field: ForceField, file: Path, first_s: float, last_s: floa
     keys = (KeyPose(0, q[0]), KeyPose(n - 1, q[-1]))
     problem = MotionProblem(body, compute_units(body), field, FPS, parts, motion.level_m, keys)
     dynamics = problem.dynamics()
-    real = compute_joint_positions(dynamics, q)
-
-    def rms_mm(got: Floats) -> float:
-        return 1e3 * float(np.sqrt(((compute_joint_positions(dynamics, got) - real) ** 2).sum(axis=2).mean()))
-
-    began = time.process_time()
     splines = interpolate_keys(dynamics, keys, n)
-    first = build_from_examples(field, dynamics, keys, parts, problem.units, n, FPS)
-    problem, example = weigh_example_trust(problem, first), first.q
-    whole = animate_motion(problem, example)
-    seconds = time.process_time() - began
-    alone = replace(problem, field=None, example=None, weights=SynthesisWeights(torque=torque))
-    physics = animate_motion(alone, splines, AnimateOptions(0, 40)).q
-    motions = dict(zip(METHODS, (splines, example, whole.start, physics, whole.q), strict=True))
-    residual = [100.0 * measure_motion(problem, got).residual_force for got in (whole.start, whole.q)]
-    return LeftOutFigures({name: rms_mm(got) for name, got in motions.items()}, (residual[0], residual[1]), seconds)
+    first = build_from_examples(field, dynamics, keys, parts, problem.units, n, FPS, problem.surroundings)
+    problem = weigh_example_trust(problem, first)
+    found, seconds = {"spline": splines, "start": first.q}, 0.0
+    for name, weights in list_methods(problem.weights).items():
+        began = time.process_time()
+        found[name] = animate_motion(replace(problem, weights=weights), first.q).q
+        seconds = seconds or time.process_time() - began
+    alone = replace(problem, field=None, example=None, weights=SynthesisWeights(torque=TORQUE))
+    found["physics alone"] = animate_motion(alone, splines, AnimateOptions(0, 40)).q
+    place = {name: compute_joint_positions(dynamics, got) for name, got in found.items()}
+    real = compute_joint_positions(dynamics, q)
+    return LeftOutFigures(
+        {name: compute_rms_mm(each, real) for name, each in place.items()},
+        {name: compute_rms_mm(each, place["start"]) for name, each in place.items()},
+        {name: 100.0 * measure_motion(problem, got).residual_force for name, got in found.items()},
+        first.distance,
+        seconds,
+    )
+
+
+def compute_rms_mm(a: Floats, b: Floats) -> float:
+    """Return the RMS distance of joints at the same times [mm]."""
+    return 1e3 * float(np.sqrt(((a - b) ** 2).sum(axis=2).mean()))
+
+
+def format_cell(figures: LeftOutFigures, name: str) -> str:
+    """Return error, distance from the start and residual."""
+    return f"{figures.rms_mm[name]:.0f}, {figures.moved_mm[name]:.0f}, {figures.residual[name]:.1f}"
 
 
 def main() -> None:
@@ -88,23 +126,28 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--field", type=Path, required=True)
     parser.add_argument("--motions", type=Path, required=True)
-    parser.add_argument("--torque", type=float, default=1.0, help="weight of the squared torques of physics without statistics")
     parser.add_argument("--only", nargs="*", default=None)
     options = parser.parse_args()
     field = read_field(options.field)
-    print(f"{'clip':<8}" + "".join(f"{name:>12}" for name in METHODS) + f"{'residual %':>16}{'CPU s':>8}")
-    best, every = 0, []
+    every: dict[bool, list[LeftOutFigures]] = {True: [], False: []}
     for name, first_s, last_s in CLIPS:
         if options.only and name not in options.only:
             continue
-        got = measure_left_out(field, options.motions / name[: name.index("_")] / f"{name}.amc", first_s, last_s, options.torque)
-        every.append(list(got.rms_mm.values()))
-        best += min(got.rms_mm, key=lambda method: got.rms_mm[method]) == "all"
-        figures = "".join(f"{value:>12.1f}" for value in every[-1])
-        print(f"{name:<8}{figures}{got.residual[0]:>9.2f} {got.residual[1]:>6.2f}{got.seconds:>8.1f}", flush=True)
-    print(
-        f"{'mean':<8}" + "".join(f"{value:>12.1f}" for value in np.mean(every, axis=0)) + f"   all best on {best} of {len(every)}"
-    )
+        subject = name[: name.index("_")]
+        got = measure_left_out(field, options.motions / subject / f"{name}.amc", first_s, last_s)
+        if not any(every.values()):
+            print("| clip | examples at | " + " | ".join(got.rms_mm) + " | s |\n|" + (len(got.rms_mm) + 3) * "---|")
+        every[subject in KNOWN].append(got)
+        cells = " | ".join(format_cell(got, method) for method in got.rms_mm)
+        print(f"| {name} | {got.distance:.1f} | {cells} | {got.seconds:.0f} |", flush=True)
+    for known, figures in every.items():
+        if figures:
+            means = [f"{np.mean([each.rms_mm[method] for each in figures]):.1f}" for method in figures[0].rms_mm]
+            print(f"| {'known' if known else 'new'} people | | " + " | ".join(means) + " | |")
+    total = [each for figures in every.values() for each in figures]
+    best = sum(min(each.rms_mm, key=lambda method: each.rms_mm[method]) == "all" for each in total)
+    no_worse = sum(each.rms_mm["all"] <= each.rms_mm["start"] for each in total)
+    print(f"all: best on {best} of {len(total)}, no worse than the start on {no_worse}")
 
 
 if __name__ == "__main__":

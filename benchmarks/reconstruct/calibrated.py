@@ -27,7 +27,7 @@ from reconstruct.pose import Pose, TrackingState
 from tools.evaluate.protocol import protocol_database, read_query, set_clip
 from tools.evaluate.rendered import RenderedOptions, RenderedPerformance, calibrate, render
 from tools.evaluate.sets import TEST, TUNING
-from tools.evaluate.states import share_within
+from tools.evaluate.states import STATES_LEGEND, JudgedPoses, judge_poses, share_within, states_table
 
 SETS = {"tuning": TUNING, "test": TEST}
 MARKERS = ("boxing", "all_around", "dark_room")
@@ -35,7 +35,10 @@ MARKERS = ("boxing", "all_around", "dark_room")
 
 @dataclass(frozen=True, slots=True)
 class CalibratedErrors:
-    """Errors of the joints of one clip where it was tracked, and those over the expected ones, (K, J); how: live or offline."""
+    """Errors of the joints of one clip where it was tracked, and those over the expected ones, (K, J).
+
+    how: live or offline; poses: all of them beside the truth.
+    """
 
     clip: str
     part: str
@@ -43,6 +46,7 @@ class CalibratedErrors:
     how: str
     error_m: Floats
     share: Floats
+    poses: JudgedPoses
 
 
 def measure_clips(motion: Path, parts: Sequence[str], every: int, seconds: float) -> Iterator[CalibratedErrors]:
@@ -58,14 +62,14 @@ def measure_clips(motion: Path, parts: Sequence[str], every: int, seconds: float
             except DuocapError as error:  # a motion that leaves the view, or a T-pose that hides markers
                 print(f"{stem}: {error}", file=sys.stderr)
                 continue
-            for how, (error_m, share) in zip(("live", "offline"), both, strict=True):
-                yield CalibratedErrors(stem, part, options.markers, how, error_m, share)
+            for how, (error_m, share, poses) in zip(("live", "offline"), both, strict=True):
+                yield CalibratedErrors(stem, part, options.markers, how, error_m, share, poses)
 
 
 def _measure_live_and_offline(
     rendered: RenderedPerformance, options: RenderedOptions, database: PoseDatabase
-) -> list[tuple[Floats, Floats]]:
-    """Return the errors of live and of offline poses, and those over the expected ones."""
+) -> list[tuple[Floats, Floats, JudgedPoses]]:
+    """Return the errors of live and of offline poses, those over the expected ones, and all poses beside the truth."""
     settings, performer = Settings(), rendered.performer
     subject = calibrate(rendered, options, database, settings)
     pipeline = Pipeline(performer.rig, subject, database, settings)
@@ -78,15 +82,19 @@ def _measure_live_and_offline(
     given = OfflineOptions(performer.rig, subject, database, settings, whole)
     solved = solve_take(LiveTake(poses, frames, rendered.views), given)
     true_m = compute_forward_kinematics(performer.clip.skeleton, *performer.poses_at(rendered.seconds))[1]
-    tracked = [n for n in range(rendered.begin, len(poses)) if poses[n].state is TrackingState.TRACKING]
-    return [_compute_errors(subject.skeleton, [made[n] for n in tracked], true_m[tracked]) for made in (poses, solved.poses)]
+    part, fps = slice(rendered.begin, len(poses)), 1.0 / float(np.diff(rendered.seconds).mean())
+    tracked = np.array([pose.state is TrackingState.TRACKING for pose in poses[part]])
+    found = []
+    for made in (poses[part], solved.poses[part]):
+        judged = judge_poses(made, _compute_errors_m(subject.skeleton, made, true_m[part]), fps)
+        found.append((judged.error_m[tracked], (judged.error_m / judged.expected_m)[tracked], judged))
+    return found
 
 
-def _compute_errors(skeleton: Skeleton, poses: Sequence[Pose], true_m: Floats) -> tuple[Floats, Floats]:
-    """Return the errors of poses, and those over the expected ones, (K, J) both; true_m: the joints' places, (K, J, 3) [m]."""
+def _compute_errors_m(skeleton: Skeleton, poses: Sequence[Pose], true_m: Floats) -> Floats:
+    """Return the errors of poses, (N, J) [m]; true_m: the joints' places, (N, J, 3) [m]."""
     rotvec, root_m = np.array([pose.rotvec for pose in poses]), np.array([pose.root_m for pose in poses])
-    error_m = np.linalg.norm(compute_forward_kinematics(skeleton, rotvec, root_m)[1] - true_m, axis=2)
-    return error_m, error_m / np.array([pose.error_m for pose in poses])
+    return np.asarray(np.linalg.norm(compute_forward_kinematics(skeleton, rotvec, root_m)[1] - true_m, axis=2))
 
 
 def format_table(runs: Sequence[CalibratedErrors]) -> Iterator[str]:
@@ -120,6 +128,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
         runs.append(run)
         print(f"{run.clip} {run.markers} {run.how} {1e3 * run.error_m.mean():.1f} mm", file=sys.stderr)
     print("\n".join(format_table(runs)))
+    kinds = dict.fromkeys((run.part, run.how) for run in runs)
+    of_kinds = ((f"{part}, {how}", [run.poses for run in runs if (run.part, run.how) == (part, how)]) for part, how in kinds)
+    print("\n".join(["", *states_table(of_kinds), STATES_LEGEND]))
     write_json(options.json, [{"clip": r.clip, "how": r.how, "error_mm": 1e3 * float(r.error_m.mean())} for r in runs])
     return 0
 

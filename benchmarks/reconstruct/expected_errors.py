@@ -1,30 +1,41 @@
 """How often the truth lies within the error that a pose expects of its joints, over the tuning and the test clips.
 
     python -m benchmarks.reconstruct.expected_errors --motion DIR [--every 2] [--seconds 2.5] [--plot F.png] [--json F]
+    python -m benchmarks.reconstruct.expected_errors --motion DIR --fit [--every 2] [--seconds 4]
 
 Live, and solved with past and future (offline). Nine markers with 5 mm of noise, with all of them seen and with some missing by
 turns. Every clip counts alike. A perfect statement has 68.3 and 95.4 %. ms: of a frame, processor time.
+
+--fit: the two factors of an expected error (`reconstruct/solve/certainty.py`), of Laplace's sigma and of that of what neighbours
+are wrong about all the time, so that 68 and 95 % of the joints of the tuning clips are within one and two: with all markers seen,
+half of them missing by turns, and arms that carry none, of two marker sets. Intervals are by clip.
 """
 
+import math
 import sys
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
 
 import numpy as np
 
+from benchmarks.reconstruct.crossing import WORN
+from benchmarks.reconstruct.innovations import resample_estimate
 from benchmarks.report import build_parser, write_json
 from calibration.quality.picture import open_figure, save_figure
-from config.arrays import Floats
+from config.arrays import Floats, Ints
 from config.errors import DuocapError
 from config.settings import Settings
+from database.geometry.kinematics import compute_forward_kinematics
 from database.store import open_database
 from reconstruct.search.index import load_search_index
-from tools.evaluate.missing.masks import MissingCase, seen_in
+from reconstruct.track.publish import compute_joint_positions
+from tools.evaluate.missing.masks import MissingCase, markers_of_limb, seen_in
 from tools.evaluate.missing.measure import clip_query, judge_solution, solve
 from tools.evaluate.missing.methods import MethodInput
 from tools.evaluate.missing.offline import solve_offline
-from tools.evaluate.protocol import protocol_database, read_query, set_clip
+from tools.evaluate.protocol import open_for_clip, protocol_database, read_query, set_clip
 from tools.evaluate.queries import apply_variant
 from tools.evaluate.sets import TEST, TUNING
 from tools.evaluate.states import share_within
@@ -35,7 +46,10 @@ MISSING = (
     MissingCase(0.5, limb="a leg"),
     MissingCase(0.5, share=0.5),
 )
+NEVER = {"boxing": "both arms", "dark_room": ""}  # limb whose markers are never seen, by marker set; "": those of WORN["legs"]
+BY_LAPLACE, BY_LASTING = np.arange(0.7, 1.81, 0.05), np.arange(0.4, 1.81, 0.05)  # factors that are tried
 LEAD = 5  # frames until the pose no longer follows from the true first one
+LEAST_M, LN2 = 1e-4, math.log(2.0)
 BINS = np.linspace(0.0, 3.0, 31)
 
 
@@ -81,6 +95,72 @@ def _measure_query(which: tuple[str, str, bool], given: MethodInput) -> list[Exp
         ms = solved.frame_ms - (0.0 if how == "live" else live.frame_ms)
         found.append(ExpectedErrors(*which, how, judged.ratio[LEAD:], judged.error_m[known][LEAD:], ms))
     return found
+
+
+def fit_factors(motion: Path, every: int, seconds: float) -> list[str]:
+    """Return the two factors of an expected error with their intervals, as lines. Raises DuocapError."""
+    stems = list(TUNING)[::every]
+    path = protocol_database(motion, None, [set_clip(stem) for stem in stems])
+    losses = list[Floats]()
+    for n, stem in enumerate(stems):
+        print(f"{n + 1} of {len(stems)}: {stem}", file=sys.stderr)
+        of_clip = [_tabulate_losses(solve_deviations(given)) for given in _list_fitted(stem, motion, path, seconds)]
+        losses.append(np.mean(of_clip, axis=0))
+    table, lines = np.array(losses), list[str]()
+
+    def find_best(axis: int, clips: Ints) -> float:
+        best = np.unravel_index(table[clips].mean(axis=0).argmin(), table.shape[1:])
+        return float((BY_LAPLACE, BY_LASTING)[axis][best[axis]])
+
+    for axis, name in enumerate(("BY_LAPLACE", "BY_LASTING")):
+        best, low, high = resample_estimate(partial(find_best, axis), len(table))
+        lines.append(f"{name} {best:.2f}, 95 % {low:.2f} to {high:.2f}")
+    return lines
+
+
+def _list_fitted(stem: str, motion: Path, database: Path, seconds: float) -> Iterator[MethodInput]:
+    """Yield a tuning clip with all markers seen, some missing by turns, and limbs without any."""
+    which = set_clip(stem)
+    for markers, limb in NEVER.items():
+        query = apply_variant(clip_query(read_query(which, motion), which, markers, seconds), "noise", 1)
+        index = load_search_index(query.subject, open_for_clip(database, which))
+        given = MethodInput(query, index, Settings(), None)
+        names = np.array(query.subject.markers.names)
+        never = markers_of_limb(query.subject, limb) if limb else np.isin(names, WORN["legs"][1])
+        cases = (query.visible, seen_in(MISSING[3], query.subject, len(query), 1, stem)) if limb else ()
+        for visible in (*cases, query.visible & (~never | (np.arange(len(query)) < 1)[:, None])):
+            if visible is not None:
+                yield replace(given, query=replace(query, visible=visible))
+
+
+def solve_deviations(given: MethodInput) -> Floats:
+    """Return of every joint of a query solved live its error, Laplace's deviation and the lasting one, (3, N, J) [m]."""
+    query, estimator, found = given.query, given.estimator(), list[Floats]()
+    skeleton = query.subject.skeleton
+    true_m = compute_forward_kinematics(skeleton, query.rotvec, query.root_m)[1]
+    for n in range(len(query)):
+        estimate = estimator.estimate(query.frame(n), query.start if n == 0 else None)
+        if estimate is None:
+            continue
+        estimator.accept(estimate)
+        sigma = estimator.compute_deviations(estimate)
+        if n < LEAD or sigma is None:
+            continue
+        off_m = np.linalg.norm(compute_joint_positions(estimate.state, estimator) - true_m[n], axis=1)
+        found.append(np.stack([off_m, sigma.laplace_m, sigma.lasting_m]))
+    return np.stack(found, axis=1)
+
+
+def _tabulate_losses(deviation_m: Floats) -> Floats:
+    """Return the mean loss of the 68 and 95 % quantiles of ln of the error, by both factors, (A, B); as of `solve_deviations`."""
+    error, laplace_m, lasting_m = np.log(np.maximum(deviation_m[0], LEAST_M)), deviation_m[1], deviation_m[2]
+    table = np.empty((len(BY_LAPLACE), len(BY_LASTING)))
+    for a, by_laplace in enumerate(BY_LAPLACE):
+        for b, by_lasting in enumerate(BY_LASTING):
+            apart = error - np.log(np.hypot(by_laplace * laplace_m, by_lasting * lasting_m))
+            losses = (np.where(left > 0.0, q * left, (q - 1.0) * left) for q, left in ((0.683, apart), (0.954, apart - LN2)))
+            table[a, b] = sum(float(loss.mean()) for loss in losses)
+    return table
 
 
 def group_by_kind(runs: Sequence[ExpectedErrors]) -> Iterator[tuple[str, list[ExpectedErrors]]]:
@@ -129,7 +209,11 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("--every", type=int, default=2)
     parser.add_argument("--seconds", type=float, default=2.5)
     parser.add_argument("--plot", type=Path)
+    parser.add_argument("--fit", action="store_true", help="estimate the factors of expected errors")
     options = parser.parse_args(arguments)
+    if options.fit:
+        print("\n".join(fit_factors(options.motion, options.every, options.seconds)))
+        return 0
     runs = measure_clips(options.motion, options.every, options.seconds)
     print("\n".join(format_table(runs)))
     if options.plot is not None:

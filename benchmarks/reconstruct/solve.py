@@ -20,18 +20,18 @@ import numpy as np
 from scipy.interpolate import CubicSpline
 
 from benchmarks.report import build_parser, find_database_file, write_json
+from calibration.subject.labelled import LabelledTake, label_take, turn_upright
 from config.arrays import Bools, Floats
 from config.errors import DatabaseError
 from config.joints import JOINT_INDEX, JOINTS
 from database.files.asf_amc import read_amc
+from database.files.points import read_points
 from database.files.retarget import import_motion
 from database.geometry.kinematics import compute_forward_kinematics
 from database.store import PoseDatabase, open_database
 from tools.evaluate.alike import COMPARED
 from tools.evaluate.missing.masks import LIMBS, at_random
-from tools.solve.read import LabelledTake, label_take, read_marker_file
 from tools.solve.solve import SolvedMarkerFile, solve_take
-from tools.solve.upright import turn_upright
 
 SETS = {"cmu_02_05": "cmu_41", "nick_freeform_001": "vicon_53"}
 SHARES = {"one": 0.0, "30": 0.3, "60": 0.6}
@@ -223,11 +223,11 @@ def main() -> None:
     for clip in clips:
         name, _, truth = clip.partition("=")
         file = Path(name)
-        points = read_marker_file(file)
+        points = read_points(file)
         if options.seconds:
             n = round(options.seconds * points.fps)
             points = replace(points, point_m=points.point_m[:n], valid=points.valid[:n])
-        take = turn_upright(label_take(points, None))
+        take = turn_upright(label_take(points))
         joint_m = place_amc_joints(Path(truth) if truth else None, len(points))
         database, whole = open_without(find_database_file(options.database), file), None
         for case in options.case or CASES:

@@ -124,8 +124,8 @@ def judge_size(solution: RigSolution) -> QualityReport:
     length_mm = 1e3 * float(np.ptp(board.points_m[:, 0]))
     scale = Finding(
         Grade.PASS,
-        f"the size of the world rests on {board.sides_words}",
-        f"measure the print: {length_mm:.4g} mm from the first {_name_board_point(board)} of a row to its last",
+        f"the size of the world rests on {board.sides_words}, which a print {length_mm:.4g} mm long has from the first "
+        f"{_name_board_point(board)} of a row to its last",
     )
     if solution.rig.is_monocular:
         return QualityReport(())  # a lens has no size
@@ -134,8 +134,9 @@ def judge_size(solution: RigSolution) -> QualityReport:
         return QualityReport((scale,))
     mean, sigma = 1e3 * edges.mean_m, 1e3 * edges.sigma_m
     bias = edges.true_m / solution.board.square_m - 1.0
-    measured = f"{mean:.2f} +- {sigma:.2f} mm ({100.0 * bias + 0.0:+.2f} %)"
-    text = f"{board.sides_words} measure {measured} by {'both' if len(solution.rig) == 2 else 'the'} cameras"
+    by = "both" if len(solution.rig) == 2 else "the"
+    off = f"{abs(100.0 * bias):.2f} % {'long' if bias > 0 else 'short'}" if abs(bias) >= 5e-5 else "as long as they should be"
+    text = f"{board.sides_words} measure {1e3 * edges.true_m:.2f} mm by {by} cameras, {off}; one side is sure to {sigma:.2f} mm"
     margin = 3.0 * edges.true_sigma_m / solution.board.square_m / np.sqrt(edges.n)
     grade = grade_figure(max(abs(bias) - margin, 0.0), BIAS)
     fix = "" if grade is Grade.PASS else "lens or pose of a camera is wrong: add views, near and far, the board tilted"

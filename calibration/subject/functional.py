@@ -1,8 +1,10 @@
 """A performer's skeleton and marker offsets from movement alone: markers known by label, no T-pose (functional calibration).
 
 Frames that show most of the markers are posed with markers where people of the mean size wear them; of those that are posed well
-the most different are adjusted together: one skeleton, one offset for each marker, a pose for each frame. A marker that stays far
-from where everything else has it in a frame is left out there: its label is wrong.
+the most different are adjusted together: one skeleton, one offset for each marker, a pose for each frame. Joints are where the
+movement shows them; how a leg's bone is turned about itself, and which angle of a foot is zero, it does not show: that say the
+places of markers on bones, and that people who stand have soles on the ground and toes ahead. A marker that stays far from where
+everything else has it in a frame is left out there: its label is wrong.
 """
 
 from collections.abc import Callable, Sequence
@@ -21,10 +23,11 @@ from calibration.subject.adjust import (
 from calibration.subject.fit import compute_length_sigmas
 from calibration.subject.model import SkeletonSpace, learn_skeleton_space, skeleton_from_vectors
 from calibration.subject.motion import SIGMA_RAD, choose_spread_rows, rest_rotvec_from_charted
-from calibration.subject.poses import MARKER_SIGMA_M, MarkerPoses, fit_poses_to_markers
+from calibration.subject.poses import MARKER_SIGMA_M, MarkerPoses, fit_poses_to_markers, make_relaxed_rotvec
 from calibration.subject.subject import Subject
 from config.arrays import Bools, Floats, Ints
 from config.errors import CalibrationError
+from config.joints import JOINTS
 from config.markers import MarkerSet
 from database.geometry.kinematics import charted_from_local
 from database.geometry.rotations import matrix_from_rotvec
@@ -35,6 +38,8 @@ WORTH = 20.0  # independent frames that these are worth: skin errs alike for lon
 MOST_SHOWN = 0.8  # frames with fewer markers than this share of the best are tried only where there are no others
 WRONG_M = 0.10  # farther from its place a marker is another: skin moves by 2 to 4 cm (Leardini et al. 2005)
 FIRST_STEPS, STEPS = 40, 10
+LEGS, FEET = ([k for k, name in enumerate(JOINTS) if name.endswith(ends)] for ends in ("Leg", ("Foot", "Toes")))
+TWIST = 1  # the axis along a leg
 
 
 @dataclass(frozen=True, slots=True)
@@ -109,7 +114,8 @@ def fit_subject_to_motion(
     rows, starts = tried[spread], [posed[k] for k in spread]
     rotvec = [rest_rotvec_from_charted(pose.rotvec[0]) for pose in starts]
     root_m = [pose.root_m[0] for pose in starts]
-    takes = tuple(_make_take(*each, len(rows)) for each in zip(point_m[rows], valid[rows], rotvec, root_m, strict=True))
+    weight = max(1.0, len(rows) / WORTH)
+    takes = tuple(_make_take(*each, weight) for each in zip(point_m[rows], valid[rows], rotvec, root_m, strict=True))
     problem = SubjectProblem(space, MarkerPriors(worn.joint, worn.offset_m, worn.sigma_m), takes)
     start = SubjectState(np.zeros(space.n_parameters), worn.offset_m, tuple(rotvec), tuple(root_m))
     problem, adjusted = _adjust_without_wrong(problem, start)
@@ -125,14 +131,22 @@ def choose_shown_frames(valid: Bools, torso: Bools) -> Ints:
     return np.asarray(rows[np.unique(np.linspace(0, len(rows) - 1, N_TRIED).astype(int))])
 
 
-def _make_take(point_m: Floats, valid: Bools, rotvec: Floats, root_m: Floats, n_frames: int) -> PoseMarkers:
-    """Return the markers of a frame, one of so many, in which the pose is expected that it has with markers at usual places.
+def _make_take(point_m: Floats, valid: Bools, rotvec: Floats, root_m: Floats, weight: float) -> PoseMarkers:
+    """Return the markers of a frame with the pose that is expected: as it was found, but feet and twists of legs relaxed.
 
-    The pose is expected widely: that of a relaxed body would bend arms less than they are, and write it into the offsets.
+    Widely: what is expected must not bend joints less than they are, and write it into the offsets.
+
+    Args:
+        point_m: the markers, (M, 3) [m].
+        valid: which were seen, (M,).
+        rotvec: the pose with markers at usual places, from rest, (J, 3) [rad].
+        root_m: its root, (3,) [m].
+        weight: how many such frames are worth one.
     """
-    fewer = max(1.0, n_frames / WORTH)
-    covariance = np.repeat(fewer * MARKER_SIGMA_M**2 * np.eye(3)[None], len(point_m), axis=0)
-    return PoseMarkers(point_m, valid, covariance, rotvec, np.sqrt(fewer) * SIGMA_RAD, root_m)
+    expected, relaxed = rotvec.copy(), make_relaxed_rotvec()
+    expected[FEET], expected[LEGS, TWIST] = relaxed[FEET], relaxed[LEGS, TWIST]
+    covariance = np.repeat(weight * MARKER_SIGMA_M**2 * np.eye(3)[None], len(point_m), axis=0)
+    return PoseMarkers(point_m, valid, covariance, expected, np.sqrt(weight) * SIGMA_RAD, root_m)
 
 
 def _adjust_without_wrong(problem: SubjectProblem, start: SubjectState) -> tuple[SubjectProblem, AdjustedSubject]:

@@ -143,12 +143,14 @@ def _draw_lengths(ax: Axes, lengths: list[BoneLength]) -> None:
         ax.text(0.0, 0.9, "kept from before", color=INK)
         return
     rows = np.arange(len(lengths))
-    sigma = [1e3 * length.sigma_m for length in lengths]
-    ax.barh(rows, sigma, color=[LEFT if length.measured else QUIET for length in lengths], height=0.62)
-    for row, length in enumerate(lengths):
-        ax.text(sigma[row] + 0.6, row, f"{1e3 * length.length_m:.0f} +- {sigma[row]:.0f}", va="center", size=8, color=INK)
+    length_mm, sigma_mm = (1e3 * np.array([getattr(each, name) for each in lengths]) for name in ("length_m", "sigma_m"))
+    colors = [LEFT if length.measured else QUIET for length in lengths]
+    ax.barh(rows, length_mm, color=colors, height=0.62, xerr=SIGMAS_DRAWN * sigma_mm, ecolor=INK, capsize=2.0)
+    for row in rows.tolist():
+        end_mm = length_mm[row] + SIGMAS_DRAWN * sigma_mm[row]
+        ax.text(end_mm + 8.0, row, f"{length_mm[row]:.0f} +- {sigma_mm[row]:.0f}", va="center", size=8, color=INK)
     ax.set_yticks(rows, [length.name for length in lengths])
-    ax.set_xlim(0.0, 1.5 * max(sigma))
+    ax.set_xlim(0.0, 1.5 * float((length_mm + SIGMAS_DRAWN * sigma_mm).max()))
     ax.invert_yaxis()
-    ax.set_xlabel("standard deviation [mm], drawn twofold as halos;\nblue: measured, grey: from people of that size", size=7.5)
+    ax.set_xlabel("mm; lines and halos: two standard deviations;\nblue: measured, grey: from people of that size", size=7.5)
     ax.tick_params(length=0)

@@ -1,4 +1,4 @@
 """Where frames come from: files, webcams, network cameras, simulated cameras; all behind one protocol.
 
-Other folders import source, timestamps.
+Other folders import jpeg, source, timestamps.
 """

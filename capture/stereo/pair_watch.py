@@ -5,11 +5,11 @@ line. Wrong partners spread over the image; right ones agree on one distance: 0 
 moved; when it was rotated they agree on none. Only markers that move slowly across the epipolar lines vote, so that a small time
 skew does not matter. A large, still unknown one shifts all markers of a body that rises one way and those of one that sinks the
 other way: a move is reported only if it shows while the body rests, or both ways. Offsets of half minutes are compared too, for a
-camera that sags slowly.
+camera that sags slowly. Landmarks of the body are watched alike, in pictures so much smaller as they are less exact.
 """
 
 from collections import deque
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from statistics import median
 
 import numpy as np
@@ -137,6 +137,24 @@ class DriftDetector:
         ]
 
 
+SMALLER = 4.0  # times less exact than markers are landmarks, 5 px instead of 1: a camera must have turned by a degree
+
+
+def shrink_rig(rig: Rig) -> Rig:
+    """Return the rig of the pictures in which landmarks are watched."""
+    scale = np.array([[1.0 / SMALLER], [1.0 / SMALLER], [1.0]])
+    return replace(rig, cameras=tuple(replace(camera, matrix=camera.matrix * scale) for camera in rig.cameras))
+
+
+def take_landmarks_as_blobs(blobs: Blobs, min_score: float) -> Blobs | None:
+    """Return the landmarks of a view as blobs of the smaller picture, None where it has none."""
+    if blobs.landmarks is None:
+        return None
+    points = blobs.landmarks.image_px[blobs.landmarks.score >= min_score] / SMALLER
+    n = len(points)
+    return Blobs(blobs.camera, blobs.index, blobs.t_capture_ns, points, np.ones(n), np.zeros((n, 3)), np.ones(n))
+
+
 SAMPLE_NS = 50_000_000
 SEGMENT_NS = 1_000_000_000  # votes are counted over so long, and judged over three such segments
 SEGMENTS = 3
@@ -154,11 +172,12 @@ CLASS_PAIRS, CLASS_SEGMENTS = 6, 12  # pairs of a rising, resting or sinking bod
 class PairWatch:
     """Watches the views of two cameras during a run; time comes from the views.
 
-    rig: of the two; who: slips or has moved, in words. moved: whether one seems to have moved since the calibration; words: how
-    that shows; now: the result of the last seconds, None before.
+    rig: of the two; who: slips or has moved, in words; of_body: what is seen are landmarks in pictures made smaller. moved:
+    whether one seems to have moved since the calibration; words: how that shows; now: the result of the last seconds or None.
     """
 
-    def __init__(self, rig: Rig, who: str = "a camera") -> None:
+    def __init__(self, rig: Rig, who: str = "a camera", of_body: bool = False) -> None:
+        self._of_body = of_body
         self._rig, self._essential = rig, compute_essential_matrix(rig.cameras[0], rig.cameras[1])
         F = compute_fundamental_matrix(rig.cameras[0], rig.cameras[1])
         middles = [np.array([0.5 * camera.size[0], 0.5 * camera.size[1], 1.0]) for camera in rig.cameras]
@@ -246,10 +265,10 @@ class PairWatch:
         away_px = abs(now.offset_px - start.offset_px)
         moved = away_px > MOVED_PX and now.share > now.at_start + SHARE_MORE
         lost = now.share < MIN_SHARE and start.share > MIN_SHARE + 0.2
-        if not self.moved and now.share > start.share - 0.2 and self._is_balanced():
+        if not self._of_body and not self.moved and now.share > start.share - 0.2 and self._is_balanced():
             self._notices += self._drift.add(t_ns, now.offset_px)
         if (moved or lost) and not self.moved and self._is_confirmed(start, now, moved):
-            self.moved, self.words = True, _describe_move(start, now, moved)
+            self.moved, self.words = True, _describe_move(start, now, moved, self._of_body)
         elif self.moved and away_px < 0.5 * MOVED_PX and now.share > start.share - 0.15:
             self.moved = False
 
@@ -280,9 +299,16 @@ class PairWatch:
         return None
 
 
-def _describe_move(start: VoteResult, now: VoteResult, moved: bool) -> str:
-    """Return how it shows that a camera has moved; moved: most markers agree on another distance, else on none."""
+def _describe_move(start: VoteResult, now: VoteResult, moved: bool, of_body: bool) -> str:
+    """Return how it shows that a camera has moved.
+
+    Args:
+        start, now: results.
+        moved: most markers agree on another distance, else on none.
+        of_body: they are landmarks.
+    """
+    what, scale = ("landmarks of the body", SMALLER) if of_body else ("markers", 1.0)
     if moved:
-        far_px, before_px = (abs(result.offset_px) + result.epipolar_px for result in (now, start))
-        return f"markers are {far_px:.1f} px from their epipolar lines, {before_px:.1f} at the start"
-    return f"only {now.share:.0%} of the markers are near their epipolar lines, {start.share:.0%} before"
+        far_px, before_px = (scale * (abs(result.offset_px) + result.epipolar_px) for result in (now, start))
+        return f"{what} are {far_px:.1f} px from their epipolar lines, {before_px:.1f} at the start"
+    return f"only {now.share:.0%} of the {what} are near their epipolar lines, {start.share:.0%} before"

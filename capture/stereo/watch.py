@@ -10,9 +10,9 @@ from itertools import combinations
 from calibration.camera import Rig
 from capture.packets import Views
 from capture.stereo.check import MIN_BLOBS, StrangeCameraError, SwappedCamerasError, check_rig_fits
-from capture.stereo.pair_watch import SAMPLE_NS, PairWatch
+from capture.stereo.pair_watch import SAMPLE_NS, PairWatch, shrink_rig, take_landmarks_as_blobs
 from config.errors import CalibrationError
-from config.settings import CAMERA_NAMES
+from config.settings import CAMERA_NAMES, LabelSettings
 
 SETTLE_NS = 1_200_000_000  # more pairs may follow the first that no longer agrees: each is judged once a second
 CHECK_VIEWS, CHECK_RESTING = 40, 12
@@ -21,10 +21,14 @@ Pair = tuple[int, int]
 
 
 class RigWatch:
-    """Watches the views of a run; time comes from the views. moved: the cameras that seem to have moved since the calibration."""
+    """Watches the views of a run, markers and landmarks of the body; time comes from the views.
 
-    def __init__(self, rig: Rig) -> None:
-        self._rig = rig
+    min_score: of a landmark that counts. moved: the cameras that seem to have moved since the calibration.
+    """
+
+    def __init__(self, rig: Rig, min_score: float = LabelSettings().landmark_score) -> None:
+        self._rig, self._min_score = rig, min_score
+        self._by_body = {pair: self._watch_of(pair, of_body=True) for pair in combinations(range(len(rig)), 2)}
         self._pairs = {pair: self._watch_of(pair) for pair in combinations(range(len(rig)), 2)}
         self.moved: tuple[int, ...] = ()
         self._notices: list[str] = []
@@ -39,16 +43,22 @@ class RigWatch:
             if first is not None and second is not None:
                 watch.add(Views((first, second), views.measured_skew_ns))
                 self._notices += watch.notices()
+        for (one, other), watch in self._by_body.items():
+            both = (views.blobs[one], views.blobs[other])
+            seen = [None if blobs is None else take_landmarks_as_blobs(blobs, self._min_score) for blobs in both]
+            if seen[0] is not None and seen[1] is not None:
+                watch.add(Views((seen[0], seen[1]), views.measured_skew_ns))
         strange = self._start.strange
         self._notices += self._start.add(views, all(watch.is_resting for watch in self._pairs.values()))
         if strange is not None and strange != self._start.strange:
             self._pairs |= {pair: self._watch_of(pair) for pair in self._pairs if strange in pair}
         self._find_moved(views.t_capture_ns)
 
-    def _watch_of(self, pair: Pair) -> PairWatch:
+    def _watch_of(self, pair: Pair, of_body: bool = False) -> PairWatch:
         """Return the watch of two cameras at its start."""
         who = "a camera" if len(self._rig) == 2 else " or ".join(f"the {CAMERA_NAMES[camera]}" for camera in pair) + " camera"
-        return PairWatch(Rig(tuple(self._rig.cameras[camera] for camera in pair)), who)
+        rig = Rig(tuple(self._rig.cameras[camera] for camera in pair))
+        return PairWatch(shrink_rig(rig) if of_body else rig, who, of_body)
 
     def notices(self) -> list[str]:
         """Return the notices since the last call."""
@@ -66,12 +76,13 @@ class RigWatch:
 
     def _find_moved(self, t_ns: int) -> None:
         """Find the moved cameras once no more pairs begin to disagree; tell what has changed."""
-        disagreeing = frozenset(pair for pair, watch in self._pairs.items() if watch.moved)
+        watches = (*self._pairs.items(), *self._by_body.items())
+        disagreeing = frozenset(pair for pair, watch in watches if watch.moved)
         if disagreeing != self._disagreeing:
             self._disagreeing, self._since_ns = disagreeing, t_ns
         if len(self._pairs) > 1 and 0 <= t_ns - self._since_ns < SETTLE_NS:
             return
-        agreeing = [pair for pair, watch in self._pairs.items() if watch.now is not None and not watch.moved]
+        agreeing = [pair for pair, watch in watches if watch.now is not None and pair not in disagreeing]
         before, found, strange = self.moved, find_moved_cameras(disagreeing, agreeing), self._start.strange
         self.moved = found if strange is None else tuple(sorted({*found, strange}))
         self._notices += [self._describe(camera) for camera in self.moved if camera not in (*before, strange)]
@@ -83,7 +94,10 @@ class RigWatch:
 
     def _describe(self, camera: int) -> str:
         """Return which camera was moved and how that shows."""
-        words = next(self._pairs[pair].words for pair in sorted(self._disagreeing) if camera in pair)
+        watches = [
+            watches[pair] for pair in sorted(self._disagreeing) if camera in pair for watches in (self._pairs, self._by_body)
+        ]
+        words = next(watch.words for watch in watches if watch.moved)
         if len(self._pairs) == 1:
             return f"a camera seems to have moved: {words}; calibrate again"
         return f"the {CAMERA_NAMES[camera]} camera seems to have moved: {words}; its view is left out, calibrate again"

@@ -47,6 +47,16 @@ class _Parameter:
     dimensions: tuple[int, ...]
     data: bytes
 
+    @property
+    def is_text(self) -> bool:
+        """Whether it is one text or several."""
+        return self.kind == TEXT
+
+    @property
+    def is_float(self) -> bool:
+        """Whether its numbers are not whole ones."""
+        return self.kind == FLOAT
+
 
 class C3dContent:
     """The bytes of a file and its parameters by `GROUP:NAME`, with numbers as its processor has them."""
@@ -162,7 +172,7 @@ def read_analog(path: Path, content: C3dContent) -> tuple[Floats, float]:
         content: its parameters and data.
     Raises: FileFormatError: there are none.
     """
-    frames, n_points = _read_frames(path, content), content.header("H", 2)
+    frames, n_points = read_frames(path, content), content.header("H", 2)
     per_frame = max(content.header("H", 18), 1)
     n_channels = (frames.shape[1] - 4 * n_points) // per_frame
     if n_channels == 0:
@@ -182,7 +192,7 @@ def _read_points(path: Path, content: C3dContent, unit: str) -> C3dPoints:
     n_points, header_hz = content.header("H", 2), float(content.floats(content.data[20:24])[0])
     if n_points == 0:
         raise FileFormatError(f"{path}: {_describe_other_content(content)}")
-    frames = _read_frames(path, content)
+    frames = read_frames(path, content)
     scale = float(content.floats(content.data[12:16])[0])
     point, valid = _find_valid(_scale_points(frames[:, : 4 * n_points].reshape(len(frames), n_points, 4), scale))
     rate_hz = next((hz for hz in (header_hz, content.number("POINT:RATE")) if hz > 0.0), header_hz)
@@ -193,7 +203,7 @@ def _read_points(path: Path, content: C3dContent, unit: str) -> C3dPoints:
     )
 
 
-def _read_frames(path: Path, content: C3dContent) -> Floats:
+def read_frames(path: Path, content: C3dContent) -> Floats:
     """Return the stored numbers of all frames, (N, words), after their count was compared with the file's size.
 
     Args:

@@ -8,7 +8,7 @@ import base64
 import json
 import struct
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 from urllib.parse import unquote
@@ -24,7 +24,7 @@ from database.geometry.rotations import matrix_from_quaternion, quaternion_from_
 MAGIC, JSON_CHUNK, BINARY_CHUNK = b"glTF", 0x4E4F534A, 0x004E4942
 COMPONENTS = {5120: "i1", 5121: "u1", 5122: "<i2", 5123: "<u2", 5125: "<u4", 5126: "<f4"}
 WIDTHS = {"SCALAR": 1, "VEC2": 2, "VEC3": 3, "VEC4": 4, "MAT4": 16}
-HUMANOIDS = ("VRMC_vrm_animation", "VRMC_vrm")
+HUMANOIDS = ("VRMC_vrm_animation", "VRMC_vrm", "VRM")  # the last is VRM 0.x
 SPARSE_HZ, SPARSE_READ_HZ = 20.0, 30.0  # keys that a person set are fewer; between them it is interpolated
 MAX_HZ, MAX_FRAMES = 1000.0, 500_000  # more than four hours at 30 Hz are a broken time
 Tree = dict[str, Any]
@@ -42,13 +42,13 @@ class _Channel:
 def read_gltf(path: Path) -> SourceMotion:
     """Read the motion of a file. Raises FileFormatError: not glTF, damaged, or nothing in it moves."""
     try:
-        tree, buffers = _read_document(path)
+        tree, buffers = read_document(path)
         return _read_motion(path, tree, buffers)
     except (KeyError, IndexError, TypeError, ValueError, AttributeError, RecursionError, struct.error) as error:
         raise FileFormatError(f"{path}: no glTF 2.0, or damaged ({type(error).__name__}: {error}); export it again") from error
 
 
-def _read_document(path: Path) -> tuple[Tree, list[bytes]]:
+def read_document(path: Path) -> tuple[Tree, list[bytes]]:
     """Return the tree and the buffers of a file."""
     data, binary = read_file_bytes(path), b""
     text = data
@@ -78,7 +78,7 @@ def _read_buffer(path: Path, buffer: Tree, binary: bytes) -> bytes:
     return read_file_bytes(beside)
 
 
-def _read_accessor(tree: Tree, buffers: list[bytes], number: int) -> Floats:
+def read_accessor(tree: Tree, buffers: list[bytes], number: int) -> Floats:
     """Return the values of an accessor, (N, components)."""
     accessor = tree["accessors"][number]
     view = tree["bufferViews"][accessor["bufferView"]]
@@ -109,43 +109,66 @@ def _read_motion(path: Path, tree: Tree, buffers: list[bytes]) -> SourceMotion:
     animation = max(animations, key=lambda each: len(each["channels"]))
     notes = [f"{len(animations)} animations; {animation.get('name', 'the longest')!r} is read"] if len(animations) > 1 else []
     channels = _read_channels(tree, buffers, animation)
-    nodes, parents = _list_nodes(tree, {node for node, _ in channels})
+    still = read_nodes_at_rest(path, tree, {node for node, _ in channels})
     seconds, fps = _find_times(channels)
-    known = _find_known_joints(tree, nodes)
-    offsets, scales = np.zeros((len(nodes), 3)), np.ones(len(nodes))
-    rest, rotations, moves = np.empty((len(nodes), 3, 3)), list[Floats | None](), dict[int, Floats]()
-    for k, node in enumerate(nodes):
-        place, turn, scale = _read_transform(tree["nodes"][node])
-        above = scales[parents[k]] if parents[k] >= 0 else 1.0
-        scales[k], rest[k], offsets[k] = above * scale, matrix_from_quaternion(turn), above * place
+    offsets = still.motion.offsets.copy()
+    offsets[0] = still.motion.root[0]
+    rotations, moves = list[Floats | None](), dict[int, Floats]()
+    for k, node in enumerate(still.nodes):
+        above = still.scales[still.motion.parents[k]] if k else 1.0
         if (node, "translation") in channels:
             moves[k] = above * _sample(channels[node, "translation"], seconds)
             offsets[k] = np.median(moves[k], axis=0)
         turning = channels.get((node, "rotation"))
+        rest = np.asarray(still.motion.rotations[k])
         rotations.append(
-            np.broadcast_to(rest[k], (len(seconds), 3, 3))
-            if turning is None
-            else matrix_from_quaternion(_sample(turning, seconds))
+            np.broadcast_to(rest, (len(seconds), 3, 3)) if turning is None else matrix_from_quaternion(_sample(turning, seconds))
         )
     root = moves.pop(0) if 0 in moves else np.tile(offsets[0], (len(seconds), 1))
     offsets[0] = 0.0
-    names = [str(tree["nodes"][node].get("name", f"node {node}")) for node in nodes]
-    return SourceMotion(
+    return replace(still.motion, fps=fps, offsets=offsets, rotations=tuple(rotations), root=root, moves=moves, notes=tuple(notes))
+
+
+@dataclass(frozen=True, slots=True)
+class StillNodes:
+    """Nodes of a file in its rest pose: their numbers, parents first; the pose as a motion of one frame [m]; their scales in the
+    world, (K,)."""
+
+    nodes: tuple[int, ...]
+    motion: SourceMotion
+    scales: Floats
+
+
+def read_nodes_at_rest(path: Path, tree: Tree, wanted: set[int]) -> StillNodes:
+    """Return nodes and all above them, under the root that has most of them, with the joints that the file names.
+
+    Args:
+        path: of the file, for names.
+        tree: its content.
+        wanted: numbers of the nodes.
+    """
+    nodes, parents = _list_nodes(tree, wanted)
+    offsets, scales, rest = np.zeros((len(nodes), 3)), np.ones(len(nodes)), np.empty((len(nodes), 3, 3))
+    for k, node in enumerate(nodes):
+        place, turn, scale = _read_transform(tree["nodes"][node])
+        above = scales[parents[k]] if parents[k] >= 0 else 1.0
+        scales[k], rest[k], offsets[k] = above * scale, matrix_from_quaternion(turn), above * place
+    root, offsets[0] = offsets[:1].copy(), 0.0
+    motion = SourceMotion(
         name=path.stem,
         subject=path.stem,
-        fps=fps,
-        names=tuple(names),
+        fps=SPARSE_READ_HZ,
+        names=tuple(str(tree["nodes"][node].get("name", f"node {node}")) for node in nodes),
         parents=tuple(parents),
         offsets=offsets,
         ends=_find_ends(tree, nodes, scales),
-        rotations=tuple(rotations),
+        rotations=tuple(rest[:, None]),
         root=root,
         metres_per_unit=1.0,
         rest=rest,
-        moves=moves,
-        known=known,
-        notes=tuple(notes),
+        known=_find_known_joints(tree, nodes),
     )
+    return StillNodes(tuple(nodes), motion, scales)
 
 
 def _read_channels(tree: Tree, buffers: list[bytes], animation: Tree) -> dict[tuple[int, str], _Channel]:
@@ -156,8 +179,8 @@ def _read_channels(tree: Tree, buffers: list[bytes], animation: Tree) -> dict[tu
         if target.get("path") not in ("translation", "rotation") or "node" not in target:
             continue
         sampler = animation["samplers"][channel["sampler"]]
-        seconds = _read_accessor(tree, buffers, sampler["input"])[:, 0]
-        values = _read_accessor(tree, buffers, sampler["output"])
+        seconds = read_accessor(tree, buffers, sampler["input"])[:, 0]
+        values = read_accessor(tree, buffers, sampler["output"])
         kind = sampler.get("interpolation", "LINEAR")
         if kind == "CUBICSPLINE":
             values = values.reshape(len(seconds), 3, -1)
@@ -198,7 +221,8 @@ def _find_humanoid(tree: Tree) -> dict[str, int]:
     found: dict[str, int] = {}
     for name in HUMANOIDS:
         bones = tree.get("extensions", {}).get(name, {}).get("humanoid", {}).get("humanBones", {})
-        found |= {bone: int(what["node"]) for bone, what in bones.items() if bone in JOINT_INDEX}
+        named = bones.items() if isinstance(bones, dict) else ((str(what["bone"]), what) for what in bones)
+        found |= {bone: int(what["node"]) for bone, what in named if bone in JOINT_INDEX}
     return found
 
 

@@ -31,6 +31,7 @@ from database.files.source_motion import (
     list_path_from_root,
 )
 from database.geometry.rotations import compute_geodesic_rad, rotation_between
+from database.geometry.skeleton import Skeleton
 
 logger = logging.getLogger(__name__)
 # Two bones in a row, of which the joint between gives way; and single bones that point to the next joint.
@@ -44,13 +45,14 @@ SAID_M = 1e-3  # joints further off are said
 
 @dataclass(frozen=True, slots=True)
 class ImportHints:
-    """What the user says about a file, in place of what is found: unit (a key of UNITS_M), up (a key of AXES), rate_hz, and names
-    (our joint -> the file's)."""
+    """What the user says about a file, in place of what is found: unit (a key of UNITS_M), up (a key of AXES), rate_hz, names
+    (our joint -> the file's), and person, whose markers are taken where several people's are in the file."""
 
     unit: str = ""
     up: str = ""
     rate_hz: float = 0.0
     names: dict[str, str] = field(default_factory=dict)
+    person: str = ""
 
 
 NO_HINTS = ImportHints()
@@ -125,6 +127,21 @@ def import_motion(where: str, motion: SourceMotion, hints: ImportHints = NO_HINT
 def map_source_joints(where: str, motion: SourceMotion) -> JointMapping:
     """Return the file's joint for each of ours and the rotations between the rest poses. Raises FileFormatError: no person."""
     return find_joint_axes(motion, match_joints(where, motion).source, None)
+
+
+def fit_rest_skeleton(where: str, still: SourceMotion) -> tuple[JointMapping, Skeleton]:
+    """Return the file's joints as ours and a skeleton of its bones in its rest pose, whose unit is taken as metres.
+
+    Args:
+        where: the file, for messages.
+        still: its rest pose, as a motion of one frame [m].
+    Raises: FileFormatError: no person.
+    """
+    mapping = map_source_joints(where, still)
+    poses = compute_source_poses(still, ())
+    body = _Body(still, mapping, [poses.positions[max(k, 0)] for k in mapping.source])
+    offsets = _measure_offsets(body, _compute_orientations(poses, body))
+    return mapping, build_skeleton(still, mapping, offsets, 1.0)
 
 
 def find_joint_path(motion: SourceMotion, mapping: JointMapping, joint: int) -> list[int]:

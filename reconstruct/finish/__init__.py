@@ -4,5 +4,5 @@ In: a `Pose` and its nearest poses in the database. Out: the `Pose` filtered, wi
 (`stage.Finish`). Two more stages for those who want them: poses some milliseconds ahead (`prediction.Predictor`), and recorded
 takes without jitter or lag (`smoother.smooth`).
 
-Other folders import contacts, feet, filter, leg, prediction, smoother.
+Other folders import body, contacts, feet, filter, leg, prediction, smoother.
 """

@@ -70,6 +70,27 @@ def smooth_poses(poses: Sequence[Pose], subject: Subject, window_s: float = DEFA
     return result
 
 
+def interpolate_poses(poses: Sequence[Pose], subject: Subject, first: int, last: int) -> list[Pose]:
+    """Return the poses of which those from first to last are the cubic between the tracked ones before and after.
+
+    Args:
+        poses: poses of a take, in order.
+        subject: the performer.
+        first: number of the first pose that is replaced.
+        last: number of the last.
+    Raises: ValueError: no pose before or after is tracked.
+    """
+    known = [n for n in _find_measured_frames(poses) if not first <= n <= last]
+    if not any(n < first for n in known) or not any(n > last for n in known):
+        raise ValueError("no tracked pose on one side")
+    track = _build_track(poses, known)
+    _, slope = _smooth_track(track, _compute_confidence(poses, known), subject, 0.5 * DEFAULT_S)
+    frames = [n for n in _find_rising_frames(poses) if first <= n <= last]
+    result, seconds = list(poses), np.array([poses[n].t_capture_ns for n in frames]) * 1e-9
+    _write_poses(result, frames, np.zeros(len(frames), bool), subject, _interpolate_track(track, slope, seconds))
+    return result
+
+
 def _is_measured(pose: Pose) -> bool:
     """Return whether a pose was measured."""
     return pose.state is TrackingState.TRACKING and bool(np.isfinite(pose.rotvec).all() and np.isfinite(pose.root_m).all())

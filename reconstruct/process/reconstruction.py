@@ -264,7 +264,7 @@ class Reconstruction:
     def _tell_doubts(self, span: DoubtfulSpan | None) -> None:
         """Report a span of doubtful frames that is over."""
         if span is not None:
-            self._sink.event(span.begin_ns, "doubt", f"doubtful for {span.seconds:.2f} s: {span.words}")
+            self._sink.event(span.begin_ns, "doubt", f"doubtful {span.duration}: {span.words}")
 
     def take_style(self, learned: LearnedStyle, t_ns: int) -> bool:
         """Use a learned style from the next step on; return whether it fits the pending task and can be used."""

@@ -1,7 +1,7 @@
 """The uncertainty of a solved pose: Laplace's approximation, a Gaussian with the curvature of the energy at the minimum."""
 
 from dataclasses import dataclass
-from typing import Final
+from typing import Final, NamedTuple
 
 import numpy as np
 
@@ -13,8 +13,10 @@ from reconstruct.models.local.model import FULL_SPAN, find_direction_span
 from reconstruct.solve.energy import Energy, compute_energy, compute_joint_sigmas
 from reconstruct.solve.solver import FrameProblem, Solution
 
-# error = laplace (FAMILIAR + BY_STRANGENESS strangeness), in metres and 1/rad.
-FAMILIAR, BY_STRANGENESS = 0.8, 5.0
+# A joint's error in Laplace's sigma, and in that of what lasts: regression of the 68 and 95 % quantiles over the tuning clips,
+# hidden limbs and calibrated bodies among them.
+BY_LAPLACE: Final = 1.28
+BY_LASTING: Final = 1.12
 MAX_ERROR_M: Final = 1.0
 CALIBRATION_M: Final = 0.024  # what a calibration in the T-pose leaves of errors in lengths and markers' places, at the joints
 
@@ -60,14 +62,31 @@ def add_calibration_error(error_m: Floats, subject: Subject) -> Floats:
     return np.asarray(np.minimum(np.hypot(error_m, CALIBRATION_M), MAX_ERROR_M))
 
 
-def estimate_joint_error_m(minimum: Minimum, strange_rad: float) -> Floats:
-    """Return how far from the truth the joints of a solved pose may be, (J,) [m]: 68 % of them are nearer, 95 % twice as near.
+class JointDeviations(NamedTuple):
+    """Standard deviations of the joints of a solved pose, (J,) [m].
 
-    Laplace's sigma takes the errors of consecutive frames for independent and those of neighbours for the same everywhere: it is
-    scaled by how strange the pose is. strange_rad: root mean square of its joint coordinates' distance from the nearest example.
-    The two constants are a quantile regression over the tuning clips of `duocap evaluate`; docs/evaluation.md has what it holds.
+    laplace_m: by Laplace, which takes the errors of consecutive frames for independent; lasting_m: by what neighbours are wrong
+    about in all frames.
     """
-    laplace_m = np.empty(N_JOINTS)
-    if not compute_joint_sigmas(minimum.x, minimum.terms, minimum.hessian, laplace_m):
-        return np.full(N_JOINTS, MAX_ERROR_M)
-    return np.asarray(np.minimum(laplace_m * (FAMILIAR + BY_STRANGENESS * strange_rad), MAX_ERROR_M))
+
+    laplace_m: Floats
+    lasting_m: Floats
+
+
+def compute_frame_deviations(minimum: Minimum, solved: Floats, lasting: Floats) -> JointDeviations:
+    """Return the standard deviations of the joints of a solved pose.
+
+    Args:
+        minimum: the solved pose.
+        solved: its covariance by Laplace, (V, V).
+        lasting: its covariance by what neighbours are wrong about in all frames, (V, V).
+    """
+    found = JointDeviations(np.empty(N_JOINTS), np.empty(N_JOINTS))
+    for covariance, sigma_m in zip((solved, lasting), found, strict=True):
+        compute_joint_sigmas(minimum.x, minimum.terms, covariance, sigma_m)
+    return found
+
+
+def estimate_joint_error_m(sigma: JointDeviations) -> Floats:
+    """Return how far from the truth the joints of a solved pose may be, (J,) [m]: 68 % of them are nearer, 95 % twice as near."""
+    return np.asarray(np.minimum(np.hypot(BY_LAPLACE * sigma.laplace_m, BY_LASTING * sigma.lasting_m), MAX_ERROR_M))

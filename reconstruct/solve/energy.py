@@ -110,41 +110,24 @@ def run_levenberg_marquardt(x: Floats, terms: Energy, max_iterations: int, histo
 
 
 @kernel
-def compute_joint_sigmas(x: Floats, terms: Energy, A: Floats, out: Floats) -> bool:
-    """Write the standard deviation of every joint's position at a minimum, (J,) [m]; return whether it has a curvature.
-
-    That of a Gaussian with the curvature A = C'C of the energy, its lower triangle given: |C'^-1 D'| / sqrt(3), with D the
-    derivative of the position by x.
+def compute_joint_sigmas(x: Floats, terms: Energy, covariance: Floats, out: Floats) -> None:
+    """Write the standard deviation of every joint's position, (J,) [m]: that of D C D', with D its derivative by x.
 
     Args:
         x: coordinates of the pose, (B,).
         terms: terms of the energy.
-        A: lower triangle of the Hessian, (B, B).
+        covariance: C of these coordinates, (B, B).
         out: (J,) [m]; written.
     """
-    n, n_joints = x.shape[0], out.shape[0]
-    C, B = np.empty((n, n)), np.zeros((n, 3 * n_joints))
-    if not solve_damped(A, x, 0.0, C, np.empty(n)):
-        return False
     body = terms.body
     origins = MarkerBody(body.parents, body.offsets_m, body.reference, ALL_JOINTS, AT_JOINTS)
     posed = compute_posed_markers(x, terms.space, origins)
-    for j in range(n_joints):
-        for k in range(compute_marker_jacobian(posed, j)):
-            for i in range(3):
-                B[posed.columns[k], 3 * j + i] = posed.by_x[k, i]
-    out[:] = 0.0
-    for back in range(n):
-        i = n - 1 - back
-        scale = 1.0 / C[i, i]
-        for b in range(3 * n_joints):
-            B[i, b] *= scale
-        for k in range(i):
-            a = C[i, k]
-            for b in range(3 * n_joints):
-                B[k, b] -= a * B[i, b]
-        for j in range(n_joints):
-            out[j] += B[i, 3 * j] ** 2 + B[i, 3 * j + 1] ** 2 + B[i, 3 * j + 2] ** 2
-    for j in range(n_joints):
-        out[j] = math.sqrt(out[j] / 3.0)
-    return True
+    for j in range(out.shape[0]):
+        n, total = compute_marker_jacobian(posed, j), 0.0
+        for k in range(n):
+            for m in range(n):
+                along = 0.0
+                for i in range(3):
+                    along += posed.by_x[k, i] * posed.by_x[m, i]
+                total += along * covariance[posed.columns[k], posed.columns[m]]
+        out[j] = math.sqrt(max(total, 0.0) / 3.0)

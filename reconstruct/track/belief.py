@@ -15,7 +15,7 @@ A limb that is not seen is so led by the neighbours' steps, relaxes to their spr
 how far it may be. The velocity is part of the state: without its covariance a limb is led astray within half a second.
 """
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 
@@ -40,13 +40,13 @@ from reconstruct.models.local.model import DOFS, FULL, FULL_SPAN, LocalModel, Ne
 from reconstruct.solve.certainty import Minimum
 from reconstruct.solve.linearise import MarkerBody, PoseSpace, _derive_markers_by_pose
 from reconstruct.solve.root import RootPrior
+from reconstruct.track.tilt import Tilt, compute_tilt_error
 
 N_POSE = DOFS + 6
 MOST_COUNTED = 3.0  # as how many the neighbours of one frame count, however long after the frame before
 LEAST_COUNTED = 1e-12  # as which what does not count at all is taken
 POSE, VELOCITY, BOTH = slice(0, N_POSE), slice(N_POSE, 2 * N_POSE), slice(0, 2 * N_POSE)
 MOST_ROOT_RAD, MOST_ROOT_M = 0.3, 0.2  # how surely acquisition knows the root
-TILT_FLOOR_RAD = 0.1  # no neighbours know the tilt better: theirs is wrong for many frames in a row
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,6 +60,8 @@ class Belief:
         covariance: covariance of the pose, in the same coordinates, and of the velocity, (2 V, 2 V).
         acceleration, noise: as of `NeighbourGaussians`, in the same coordinates.
         near: neighbours that these two are of, if they tell how poses go on.
+        reliance: how far the mean pose moves where all that neighbours said of the joints until now does, (V, D): 1 in a joint
+            that no marker has told anything of, 0 in one that markers tell all of.
     """
 
     state: BodyState
@@ -68,6 +70,7 @@ class Belief:
     acceleration: Floats
     noise: Floats
     near: Neighbours | None = None
+    reliance: Floats = field(default_factory=lambda: np.zeros((N_POSE, DOFS)))
 
     def moved(self, motion: RigidMotion) -> "Belief":
         """Return the belief in a world that is moved."""
@@ -75,7 +78,8 @@ class Belief:
         for first in (DOFS, DOFS + 3, N_POSE + DOFS, N_POSE + DOFS + 3):
             turn[first : first + 3, first : first + 3] = motion.rotation
         T, state, covariance = turn[POSE, POSE], self.state.moved(motion), turn @ self.covariance @ turn.T
-        return Belief(state, T @ self.velocity, covariance, T @ self.acceleration, T @ self.noise @ T.T, self.near)
+        told = (T @ self.acceleration, T @ self.noise @ T.T, self.near, T @ self.reliance)
+        return Belief(state, T @ self.velocity, covariance, told[0], told[1], told[2], told[3])
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,10 +87,11 @@ class NeighbourTerms:
     """The neighbours' Gaussians for a frame, as changes from its prediction.
 
     pose: quadratic over joints and root, (V,) and (V, V); velocity: change of the velocity, (V,), and spread, its covariance,
-    (V, V); counted: number of neighbours whose velocities it counts as.
+    (V, V); counted: number of neighbours whose velocities it counts as; pose_covariance: of the joints, (D, D).
     """
 
     pose: Quadratic
+    pose_covariance: Floats
     velocity: Floats
     spread: Floats
     counted: float
@@ -122,6 +127,7 @@ class Prior:
         certainty: share of the neighbours' information that makes the belief more certain.
         model, root: prior of the pose alone, as the solver takes it.
         seconds: time since the frame before [s].
+        start: coordinates of the pose that the solver begins with, (B,), None: the model's centre.
     """
 
     predicted: Belief
@@ -132,14 +138,7 @@ class Prior:
     model: LocalModel
     root: RootPrior
     seconds: float
-
-
-@dataclass(frozen=True, slots=True)
-class Tilt:
-    """The neighbours' vertical in the root's frame: its mean, (3,), of length one, and the variance about a horizontal axis."""
-
-    up: Floats
-    variance: float
+    start: Floats | None = None
 
 
 def build_initial_belief(start: BodyState, n: NeighbourGaussians) -> Belief:
@@ -151,7 +150,8 @@ def build_initial_belief(start: BodyState, n: NeighbourGaussians) -> Belief:
     covariance[range(DOFS, N_POSE), range(DOFS, N_POSE)] = np.repeat([MOST_ROOT_RAD, MOST_ROOT_M], 3) ** 2
     n = turn_to_world(n, start.rotation)
     covariance[VELOCITY, VELOCITY] = n.velocity_covariance
-    return Belief(replace(start, joints=joints), n.velocity, covariance, n.acceleration, n.noise)
+    reliance = np.eye(N_POSE, DOFS)
+    return Belief(replace(start, joints=joints), n.velocity, covariance, n.acceleration, n.noise, reliance=reliance)
 
 
 def turn_to_world(n: NeighbourGaussians, rotation: Floats) -> NeighbourGaussians:
@@ -273,7 +273,9 @@ def weigh_neighbour_terms(
         apart[DOFS : DOFS + 3] = compute_tilt_error(predicted.state.rotation, tilt.up)
         precision[[DOFS, DOFS + 2], [DOFS, DOFS + 2]] = share / tilt.variance
     counted = min(s.velocity_rate * seconds, MOST_COUNTED)
-    return NeighbourTerms(Quadratic(apart, precision), n.velocity - predicted.velocity, n.velocity_covariance, counted)
+    return NeighbourTerms(
+        Quadratic(apart, precision), n.pose_covariance, n.velocity - predicted.velocity, n.velocity_covariance, counted
+    )
 
 
 def update_by_velocity(covariance: Floats, told: NeighbourTerms, certainty: float, of: slice) -> VelocityUpdate:
@@ -318,7 +320,17 @@ def update_belief(prior: Prior, state: BodyState, minimum: Minimum) -> Belief:
     across, spread = predicted.covariance[VELOCITY, POSE] @ pulled, predicted.covariance[VELOCITY, VELOCITY]
     velocity = predicted.velocity + led.change[VELOCITY] + across - spread @ solve_factored(led.factor, across)
     covariance = carry_covariance(carried, added)
-    return Belief(state, velocity, covariance, predicted.acceleration, predicted.noise, predicted.near)
+    reliance = compute_reliance(prior, _invert_definite(minimum.hessian))
+    return Belief(state, velocity, covariance, predicted.acceleration, predicted.noise, predicted.near, reliance)
+
+
+def compute_reliance(prior: Prior, solved: Floats) -> Floats:
+    """Return how far a solved pose moves where all that neighbours said does, (V, D); solved: its covariance, (V, V).
+
+    Their errors are nearly the same in all frames: the belief grows surer by every one, its truth does not (Schmidt 1966).
+    """
+    assert prior.told is not None and prior.led is not None
+    return np.asarray(solved @ (prior.led.precision @ prior.predicted.reliance + prior.told.pose.precision[:, :DOFS]))
 
 
 def carry_covariance(carried: VelocityUpdate, added: Floats) -> Floats:
@@ -366,22 +378,6 @@ def predict_points(belief: Belief, skeleton: Skeleton, joint: Ints, offset_m: Fl
     _derive_markers_by_pose(np.concatenate([np.zeros(N_POSE - 3), state.position_m]), space, body, point_m, J)
     covariance = J @ belief.covariance[POSE, POSE] @ J.T
     return point_m, covariance.reshape(n, 3, n, 3)
-
-
-def compute_tilt(up: Floats, weights: Floats) -> Tilt:
-    """Return the neighbours' tilt; up: the vertical in the root's frame of each, (K, 3), with weights (K,)."""
-    share = weights / weights.sum()
-    mean = share @ up
-    mean /= max(float(np.linalg.norm(mean)), 1e-9)
-    return Tilt(mean, 0.5 * float(share @ ((up - mean) ** 2).sum(axis=1)) + TILT_FLOOR_RAD**2)
-
-
-def compute_tilt_error(rotation: Floats, up: Floats) -> Floats:
-    """Return the turn about a horizontal axis that raises a vertical in the root's frame, (3,), to the world's, (3,) [rad]."""
-    theirs = rotation @ up
-    sine = float(np.hypot(theirs[0], theirs[2]))
-    angle = float(np.arctan2(sine, theirs[1]))
-    return np.array([-theirs[2], 0.0, theirs[0]]) * (angle / max(sine, 1e-9))
 
 
 def _invert_definite(A: Floats) -> Floats:

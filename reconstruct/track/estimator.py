@@ -14,10 +14,11 @@ from config.joints import N_JOINTS
 from config.settings import SolveSettings
 from database.geometry.kinematics import compute_local_markers
 from database.geometry.rigid import RigidMotion
+from numerics.definite import invert_definite
 from reconstruct.history import BodyState
 from reconstruct.labelling.upright import list_limb_exchanges
 from reconstruct.missing.fill_in import FillIn
-from reconstruct.models.local.model import LocalModel, Neighbours, compute_strangeness_rad, weigh_neighbours
+from reconstruct.models.local.model import LocalModel, Neighbours, weigh_neighbours
 from reconstruct.observations import (
     Observations,
     compute_landmark_share,
@@ -29,12 +30,21 @@ from reconstruct.observations import (
 from reconstruct.search.examples import Examples, thin_examples
 from reconstruct.search.nearest import Query
 from reconstruct.search.walk import PoseSearch
-from reconstruct.solve.certainty import Minimum, add_calibration_error, build_minimum, estimate_joint_error_m
+from reconstruct.solve.certainty import (
+    MAX_ERROR_M,
+    JointDeviations,
+    Minimum,
+    add_calibration_error,
+    build_minimum,
+    compute_frame_deviations,
+    estimate_joint_error_m,
+)
 from reconstruct.solve.limits import NO_LIMITS, compute_limits
 from reconstruct.solve.root import Root, RootPrior, fit_root_to_rays, fit_root_to_torso
 from reconstruct.solve.solver import FrameProblem, Solution, solve_pose
-from reconstruct.track.belief import Belief, Prior, compute_tilt
+from reconstruct.track.belief import Belief, Prior, compute_reliance
 from reconstruct.track.models import build_frame_model
+from reconstruct.track.tilt import compute_tilt
 
 N_MINIMA = 4
 SAMPLE = 30_000  # examples that are enough for joint limits and held-out checks
@@ -92,6 +102,9 @@ class Estimator:
         self.belief: Belief | None = None
         self.filler: FillIn | None = None
         sample = thin_examples(examples, max(1, len(examples) // SAMPLE))
+        covariance = np.cov(sample.pose[:].T.astype(np.float64), bias=True)
+        self._model = build_frame_model(settings, examples, covariance)
+        settings = self._model.settings
         self.rig, self._settings = rig, settings
         self._search = PoseSearch(examples, None, None) if search is None else search
         self._sample_search = PoseSearch(sample, None, None)
@@ -99,8 +112,6 @@ class Estimator:
         self._local: tuple[Floats | None, Floats] = (None, np.zeros((0, 3)))
         self._world: tuple[BodyState | None, Floats] = (None, np.zeros((0, 3)))
         self._minima: deque[tuple[Estimate, Minimum]] = deque(maxlen=N_MINIMA)  # of a frame's labellings, newest first
-        covariance = np.cov(sample.pose[:].T.astype(np.float64), bias=True)
-        self._model = build_frame_model(settings, examples, covariance)
         self.joins_models = self._model.carries
         self._limits = compute_limits(sample.pose[:]) if settings.limits and self._model.carries else NO_LIMITS
         self._solve = partial(solve_pose, max_iterations=settings.max_iterations)
@@ -166,7 +177,9 @@ class Estimator:
         share = self._share(prior.seconds)
         observations = observations_from_markers(frame, self.rig, self._marker_sigma_m, self.world(reference), share)
         problem = self._problem(prior.model, prior.root, observations)
-        solution = self._solve(problem, root if start is None else (prior.root.rotation, prior.root.position_m))
+        solution = self._solve(
+            problem, root if start is None else (prior.root.rotation, prior.root.position_m), start=prior.start
+        )
         local_energy = float(solution.energies[-1])
         if near is None and predicted is not None and self.filler is not None and is_partly_seen(frame):
             filled = self.filler.fill(problem, solution, frame.t_capture_ns, self._settings.pose_rate * prior.seconds)
@@ -191,22 +204,32 @@ class Estimator:
 
     def _prior(self, frame: MarkerFrame, predicted: Belief | None, at: tuple[BodyState, Root], neighbours: Neighbours) -> Prior:
         """Return what is known of a frame before its markers; at: the pose it is expected near, and its root."""
+        reference, (rotation, position_m) = at
         if predicted is None or self.belief is None:
-            reference, (rotation, position_m) = at
             return self._model.begin(replace(reference, rotation=rotation, position_m=position_m), neighbours)
         tilt, torso = None, self.subject.markers.torso
         if self.examples.up is not None and not frame.seen[:, torso].any(axis=0).all():
             tilt = compute_tilt(self.examples.up[neighbours.rows].astype(np.float64), neighbours.weights)
         seconds = (frame.t_capture_ns - self.belief.state.t_ns) * 1e-9
-        return self._model.join(predicted, neighbours, tilt, seconds)
+        return self._model.join(predicted, neighbours, tilt, seconds, (rotation, position_m))
 
     def error_m(self, estimate: Estimate) -> Floats | None:
         """Return how far from the truth the joints may be, (J,) [m], one standard deviation; None for models with fewer axes."""
-        minimum = self._minimum_of(estimate)
         if not self._model.carries:
             return None
-        strange_rad = compute_strangeness_rad(estimate.near, estimate.state.joints[1:].ravel())
-        return add_calibration_error(estimate_joint_error_m(minimum, strange_rad), self.subject)
+        sigma = self.compute_deviations(estimate)
+        if sigma is None:
+            return np.full(N_JOINTS, MAX_ERROR_M)
+        return add_calibration_error(estimate_joint_error_m(sigma), self.subject)
+
+    def compute_deviations(self, estimate: Estimate) -> JointDeviations | None:
+        """Return the standard deviations of the joints that expected errors are made of; None where nothing holds the pose."""
+        minimum, told = self._minimum_of(estimate), estimate.prior.told
+        solved = invert_definite(minimum.hessian)
+        if solved is None or told is None:
+            return None
+        reliance = compute_reliance(estimate.prior, solved)
+        return compute_frame_deviations(minimum, solved, reliance @ told.pose_covariance @ reliance.T)
 
     def log_evidence(self, estimate: Estimate) -> float:
         """Return ln of the probability of a frame's markers where they are, given its prior."""

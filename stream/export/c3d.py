@@ -93,19 +93,20 @@ def encode_c3d(take: Take, events: Sequence[GaitEvent] = ()) -> bytes:
     largest_mm = float(np.abs(points.point_m).max(initial=0.0)) * MM_PER_M
     # Negative: the data are floats. Its magnitude would scale them as integers.
     scale = -max(largest_mm / 32000.0, 0.01)
-    happened = {"EVENT": describe_events(events, convert_to_ascii(take.info.subject))} if events else {}
-    n_blocks = len(encode_parameters({**_build_groups(take, points, plates, rate_hz, scale, 0), **happened})) // BLOCK
+    more: dict[str, Mapping[str, Value]] = {}
+    channels, per_frame = plates.channels, 1
+    if take.extras is not None and len(take.extras.samples) == len(even):
+        more, channels, per_frame = dict(take.extras.groups), take.extras.samples, take.extras.per_frame
+    if events:
+        more["EVENT"] = describe_events(events, convert_to_ascii(take.info.subject))
+    n_blocks = len(encode_parameters({**_build_groups(take, points, plates, rate_hz, scale, 0), **more})) // BLOCK
     data_block = 2 + n_blocks
-    parameters = encode_parameters({**_build_groups(take, points, plates, rate_hz, scale, data_block), **happened})
-    frames = np.concatenate([_build_frames(points), plates.channels], axis=1)
-    return _encode_header(points, plates, rate_hz, scale, data_block) + parameters + frames.astype("<f4").tobytes()
-
-
-def _encode_header(points: PointTable, plates: ForcePlates, rate_hz: float, scale: float, data_block: int) -> bytes:
-    """Return the first block."""
+    parameters = encode_parameters({**_build_groups(take, points, plates, rate_hz, scale, data_block), **more})
     n_frames, n_points = points.valid.shape
-    counts = struct.pack("<BB5H", 2, 0x50, n_points, len(plates.labels), 1, min(n_frames, MAX_WORD), 10)
-    return (counts + struct.pack("<fHHf", scale, data_block, 1, rate_hz)).ljust(BLOCK, b"\0")
+    counts = struct.pack("<BB5H", 2, 0x50, n_points, channels.shape[1], 1, min(n_frames, MAX_WORD), 10)
+    header = (counts + struct.pack("<fHHf", scale, data_block, per_frame, rate_hz)).ljust(BLOCK, b"\0")
+    frames = np.concatenate([_build_frames(points), channels], axis=1)
+    return header + parameters + frames.astype("<f4").tobytes()
 
 
 def _build_frames(points: PointTable) -> Floats:

@@ -78,12 +78,12 @@ def read_longest_motion(recording: Recording, progress: Progress = lambda done, 
         recorded=metadata.get("when", ""),
         source=recording.file.name,
     )
-    subject = _subject_from_message(skeleton)
+    subject = subject_from_message(skeleton)
     note = "; ".join(
         text for text in (_format_left_out(runs, messages), f"{n_damaged} poses are damaged" * (n_damaged > 0)) if text
     )
     forces = forces_from_messages(messages, skeleton.mass_kg)
-    return RecordedMotion(subject, _convert_poses(messages, skeleton), skeleton.markers, info, note, forces)
+    return RecordedMotion(subject, convert_poses(messages, skeleton), skeleton.markers, info, note, forces)
 
 
 def _read_poses(recording: Recording, progress: Progress) -> tuple[list[PoseMessage], int]:
@@ -120,7 +120,7 @@ def _find_skeleton_message(recording: Recording, wanted: str) -> SkeletonMessage
     raise FileFormatError(f"the recording lacks the skeleton {wanted} of its poses; it was cut, take an earlier copy")
 
 
-def _subject_from_message(message: SkeletonMessage) -> Subject:
+def subject_from_message(message: SkeletonMessage) -> Subject:
     """Return the performer of a skeleton message, without markers."""
     if set(message.names) != set(JOINTS):
         odd = sorted(set(message.names) ^ set(JOINTS))
@@ -147,7 +147,7 @@ def estimate_tails_m(offsets_m: Floats) -> Floats:
     return np.ascontiguousarray(tails_m)
 
 
-def _convert_poses(messages: Sequence[PoseMessage], skeleton: SkeletonMessage) -> list[Pose]:
+def convert_poses(messages: Sequence[PoseMessage], skeleton: SkeletonMessage) -> list[Pose]:
     """Return the poses of messages, as far as the messages contain them."""
     order = _find_joint_order(skeleton)
     if any(len(message.rotations_xyzw) != len(order) for message in messages):

@@ -1,7 +1,8 @@
 """GLB: glTF 2.0 in one file, a skinned body made from the skeleton's proportions and its motion.
 
-The nodes have our joint names (VRM bones), the rest pose is the T-pose standing at the origin, each frame is a key at its own
-time, the hips' translation is the motion through the world. Lost frames have no keys; `extras` lists them.
+The nodes have our joint names (VRM bones) below one `root` at the origin, as engines expect of a humanoid; the rest pose is the
+T-pose standing at the origin, facing +Z; each frame is a key at its own time, the hips' translation is the motion through the
+world. Lost frames have no keys; `extras` lists them.
 """
 
 from pathlib import Path
@@ -14,6 +15,7 @@ from stream.export.gltf import (
     ARRAY_BUFFER,
     ELEMENT_ARRAY_BUFFER,
     GltfDocument,
+    RootTrack,
     Tree,
     add_animation,
     build_extras,
@@ -27,7 +29,7 @@ from stream.export.take import Take
 
 SKIN_COLOR = (0.48, 0.40, 0.33, 1.0)  # linear RGB
 ROUGHNESS = 0.6
-BODY = N_JOINTS  # the node of the mesh, after those of the joints
+BODY, ROOT = N_JOINTS, N_JOINTS + 1  # nodes after those of the joints
 
 
 def write_glb(file: Path, take: Take) -> None:
@@ -46,13 +48,14 @@ def encode_glb(take: Take) -> bytes:
     mesh = build_body_mesh(JOINTS, PARENTS, take.skeleton.offsets_m)
     body = {"name": "body", "mesh": 0, "skin": 0}
     rotations = {joint: quaternions_from_matrices(keys.rotations[:, joint]) for joint in range(N_JOINTS)}
+    motion = add_animation(document, take.info.session or "motion", keys.seconds, rotations, RootTrack(0, keys.root_m))
     document.tree |= {
-        "scenes": [{"name": take.info.subject or "duocap", "nodes": [0, BODY]}],
-        "nodes": [*build_joint_nodes(JOINTS, PARENTS, rest), body],
+        "scenes": [{"name": take.info.subject or "duocap", "nodes": [ROOT, BODY]}],
+        "nodes": [*build_joint_nodes(JOINTS, PARENTS, rest), body, {"name": "root", "children": [0]}],
         "materials": [_build_material()],
         "meshes": [_add_mesh(document, mesh, rest)],
         "skins": [_add_skin(document, rest)],
-        "animations": [add_animation(document, take.info.session or "motion", keys.seconds, rotations, keys.root_m)],
+        "animations": [motion],
         "extras": build_extras(take),
     }
     return document.binary()
@@ -79,11 +82,11 @@ def _add_mesh(document: GltfDocument, mesh: BodyMesh, rest_m: np.ndarray) -> Tre
 
 def _add_skin(document: GltfDocument, rest_m: np.ndarray) -> Tree:
     """Store the transforms from the rest pose to each joint's frame, in column order: translations alone."""
-    inverse = np.tile(np.eye(4, dtype=np.float32), (N_JOINTS, 1, 1))
-    inverse[:, 3, :3] = -rest_m
+    inverse = np.tile(np.eye(4, dtype=np.float32), (N_JOINTS + 1, 1, 1))
+    inverse[:N_JOINTS, 3, :3] = -rest_m
     return {
         "name": "body",
-        "joints": list(range(N_JOINTS)),
-        "skeleton": 0,
-        "inverseBindMatrices": document.accessor(inverse.reshape(N_JOINTS, 16)),
+        "joints": [*range(N_JOINTS), ROOT],
+        "skeleton": ROOT,
+        "inverseBindMatrices": document.accessor(inverse.reshape(-1, 16)),
     }

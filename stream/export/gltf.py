@@ -38,6 +38,15 @@ class GltfDocument:
         self._accessors: list[Tree] = []
         self._buffer = bytearray()
 
+    @classmethod
+    def from_tree(cls, tree: Tree, buffer: bytes) -> "GltfDocument":
+        """Return a document that goes on from the tree of another, without its animations, and from its one buffer."""
+        document = cls()
+        document._views, document._accessors = list(tree.get("bufferViews", [])), list(tree.get("accessors", []))
+        document._buffer = bytearray(buffer)
+        document.tree = {key: value for key, value in tree.items() if key not in ("animations", "buffers")}
+        return document
+
     def accessor(self, values: NDArray[Any], target: int | None = None, limits: bool = False) -> int:
         """Store values, (N,) or (N, components); return the number of their accessor.
 
@@ -95,20 +104,28 @@ def build_joint_nodes(names: Sequence[str], parents: Sequence[int], positions_m:
     return nodes
 
 
+@dataclass(frozen=True, slots=True)
+class RootTrack:
+    """The node of the hips, and its translations, (N, 3)."""
+
+    node: int
+    place: Floats
+
+
 def add_animation(
-    document: GltfDocument, name: str, seconds: Floats, rotations_xyzw: Mapping[int, Floats], root_m: Floats
+    document: GltfDocument, name: str, seconds: Floats, rotations_xyzw: Mapping[int, Floats], root: RootTrack
 ) -> Tree:
-    """Return an animation with a key at each time: translation of node 0, rotations of nodes; linear between the keys.
+    """Return an animation with a key at each time: translation of the hips, rotations of nodes; linear between the keys.
 
     Args:
         document: document that the animation is added to.
         name: name of the animation.
         seconds: increasing also as float32, (N,).
         rotations_xyzw: node -> (N, 4).
-        root_m: (N, 3) [m].
+        root: the hips.
     """
     times = document.accessor(seconds.astype(np.float32), limits=True)
-    tracks = [(0, "translation", root_m), *((node, "rotation", xyzw) for node, xyzw in rotations_xyzw.items())]
+    tracks = [(root.node, "translation", root.place), *((node, "rotation", xyzw) for node, xyzw in rotations_xyzw.items())]
     samplers, channels = [], []
     for number, (node, path, values) in enumerate(tracks):
         samplers.append({"input": times, "output": document.accessor(values.astype(np.float32)), "interpolation": "LINEAR"})
@@ -132,11 +149,13 @@ class SampledKeys:
 
     Attributes:
         seconds: increasing also as float32, (K,).
+        rotvec: charted, (K, J, 3) [rad].
         rotations: local, from the T-pose, (K, J, 3, 3).
         root_m: positions of the hips, (K, 3) [m].
     """
 
     seconds: Floats
+    rotvec: Floats
     rotations: Floats
     root_m: Floats
 
@@ -153,7 +172,7 @@ def sample_keys(take: Take) -> SampledKeys:
     short = take.seconds[at].astype(np.float32)
     at = at[np.concatenate([[True], np.diff(short) > 0])]
     shown = np.clip(at, kept[0], kept[-1])
-    return SampledKeys(take.seconds[at], take.local_rotations()[shown], take.root_m[shown])
+    return SampledKeys(take.seconds[at], take.rotvec[shown], take.local_rotations()[shown], take.root_m[shown])
 
 
 def quaternions_from_matrices(rotations: Floats) -> Floats:

@@ -9,9 +9,10 @@ from pathlib import Path
 
 import numpy as np
 
-from calibration.subject.marker_motion import read_marker_motion
+from calibration.subject.marker_motion import Progress, read_marker_motion
 from config.errors import DuocapError
 from database.clips import Clip
+from database.files.points import MARKER_SUFFIXES, is_marker_file
 from database.files.read import SUFFIXES, read_clip, read_imported_motion
 from database.files.retarget import NO_HINTS, ImportHints
 from reconstruct.pose import TrackingState
@@ -23,14 +24,13 @@ from stream.recording.recording import open_recording
 
 logger = logging.getLogger(__name__)
 RECORDING = ".mcap"
-MARKERS = (".c3d", ".trc")
-KINDS = f"a motion ({', '.join(SUFFIXES)}), markers ({', '.join(MARKERS)}) or a recording ({RECORDING})"
+KINDS = f"a motion ({', '.join(SUFFIXES)}), markers ({', '.join(MARKER_SUFFIXES)}) or a recording ({RECORDING})"
 Tell = Callable[[str], None]
 
 
 def is_motion_file(file: Path) -> bool:
     """Return whether a file is of another program, motion or markers, by its name."""
-    return file.suffix.lower() in (*SUFFIXES, *MARKERS) and not file.is_dir()
+    return file.suffix.lower() in (*SUFFIXES, *MARKER_SUFFIXES) and not file.is_dir()
 
 
 def read_take(file: Path | str, hints: ImportHints = NO_HINTS, tell: Tell | None = None) -> Take:
@@ -49,17 +49,33 @@ def read_take(file: Path | str, hints: ImportHints = NO_HINTS, tell: Tell | None
         raise DuocapError(f"{file}: no such file; give {KINDS}")
     if not is_motion_file(file):
         raise DuocapError(f"{file}: cannot be read as motion; give {KINDS}")
-    if file.suffix.lower() in MARKERS:
-        markers = read_marker_motion(file, unit=hints.unit)
-        for line in (*markers.notes, *markers.warnings):
+    return take_from_clip(read_motion_file(file, hints, tell), file.name)
+
+
+def read_motion_file(
+    file: Path, hints: ImportHints = NO_HINTS, tell: Tell | None = None, progress: Progress | None = None
+) -> Clip:
+    """Return a motion of another program, or that of the body that wears markers, as a clip, uncleaned.
+
+    Args:
+        file: the file.
+        hints, tell: as `read_take`.
+        progress: called with the frames of markers that are posed, and all.
+    Raises: DuocapError.
+    """
+    if is_marker_file(file):
+        markers = read_marker_motion(file, hints, progress)
+        for line in markers.notes:
             (tell or logger.info)(f"{file.name}: {line}")
-        return take_from_clip(markers.clip, file.name)
+        for line in markers.warnings:
+            logger.warning("%s: %s", file, line)
+        return markers.clip
     if tell is None:
-        return take_from_clip(read_clip(file, hints), file.name)
+        return read_clip(file, hints)
     imported = read_imported_motion(file, hints)
     for line in imported.lines():
         tell(f"{file.name}: {line}")
-    return take_from_clip(imported.clip, file.name)
+    return imported.clip
 
 
 def take_from_clip(clip: Clip, source: str) -> Take:

@@ -9,8 +9,9 @@ from numpy.typing import NDArray
 
 from config.arrays import Floats
 from config.errors import DuocapError
+from database.files.c3d_extras import C3dExtras
 from database.geometry.kinematics import compute_forward_kinematics
-from database.geometry.rotations import matrix_from_rotvec
+from database.geometry.rotations import matrix_from_rotvec, rotvec_from_matrix
 from database.geometry.skeleton import REFERENCE, Skeleton
 from reconstruct.pose import Pose, TrackingState
 from stream.export.ground import GroundForces
@@ -87,6 +88,7 @@ class Take:
         markers: markers measured at the same times; None if unknown.
         forces: forces of the ground on the feet; None if unknown.
         error_m: expected error of each joint (`Pose.error_m`), (N, J) [m]; None if unknown.
+        extras: what the C3D that it is from has beside points, for one that is written; None if nothing.
     """
 
     skeleton: Skeleton
@@ -98,6 +100,7 @@ class Take:
     info: TakeInfo = TakeInfo()
     forces: GroundForces | None = None
     error_m: Floats | None = None
+    extras: C3dExtras | None = None
 
     def __post_init__(self) -> None:
         n = len(self.seconds)
@@ -212,3 +215,29 @@ def remove_root_motion(take: Take) -> Take:
         markers = replace(markers, point_m=point_m)
     forces = None if take.forces is None else take.forces.moved(np.eye(3), -horizontal_m)
     return replace(take, root_m=take.root_m - horizontal_m, markers=markers, forces=forces)
+
+
+def prepare_for_engine(take: Take) -> Take:
+    """Return the take as engines like to import it: it begins above the origin, facing +Z, after one frame of the T-pose.
+
+    Raises DuocapError: every frame is lost.
+    """
+    known = np.flatnonzero(~take.lost)
+    if not len(known):
+        raise DuocapError(f"no motion: all {len(take)} frames are lost; check the report or the calibration first")
+    first, R = known[0], take.local_rotations()[:, 0]
+    forward = R[first, :, 2]
+    M = matrix_from_rotvec(np.array([0.0, -np.arctan2(forward[0], forward[2]), 0.0]))
+    rotvec = np.array(take.rotvec)
+    rotvec[:, 0] = rotvec_from_matrix(REFERENCE[0].T @ M @ R)
+    root_m = (take.root_m - take.root_m[first] * (1.0, 0.0, 1.0)) @ M.T
+    height_m = -float((take.skeleton.rest_positions_m() + take.skeleton.tails_m)[:, 1].min())
+    step_s = float(np.median(np.diff(take.seconds))) if len(take) > 1 else 1.0 / 30.0
+    return Take(
+        take.skeleton,
+        np.concatenate([[0.0], take.seconds - take.seconds[0] + step_s]),
+        (TrackingState.TRACKING, *take.states),
+        np.concatenate([rotvec_from_matrix(np.swapaxes(REFERENCE, 1, 2))[None], rotvec]),
+        np.concatenate([[[0.0, height_m, 0.0]], root_m]),
+        info=take.info,
+    )

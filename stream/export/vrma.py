@@ -13,6 +13,7 @@ from config.files import write_atomically
 from config.joints import JOINTS, PARENTS, VRM_BONE
 from stream.export.gltf import (
     GltfDocument,
+    RootTrack,
     add_animation,
     build_extras,
     build_joint_nodes,
@@ -43,10 +44,11 @@ def encode_vrma(take: Take) -> bytes:
     rotations = {node: quaternions_from_matrices(_compose_rotations(keys.rotations, joint)) for node, joint in enumerate(KEPT)}
     names = [JOINTS[joint] for joint in KEPT]
     bones = {VRM_BONE[name]: {"node": node} for node, name in enumerate(names)}
+    motion = add_animation(document, take.info.session or "motion", keys.seconds, rotations, RootTrack(0, keys.root_m))
     document.tree |= {
         "scenes": [{"name": take.info.subject or "duocap", "nodes": [0]}],
         "nodes": build_joint_nodes(names, parents, rest),
-        "animations": [add_animation(document, take.info.session or "motion", keys.seconds, rotations, keys.root_m)],
+        "animations": [motion],
         "extensionsUsed": [EXTENSION],
         "extensions": {EXTENSION: {"specVersion": "1.0", "humanoid": {"humanBones": bones}}},
         "extras": build_extras(take),

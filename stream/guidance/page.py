@@ -20,15 +20,14 @@ from stream.guidance.html import (
     format_progress_html,
     wrap_in_style,
 )
+from stream.web.canvas import Canvas
 from stream.web.html import set_html
-from stream.web.picture import CameraPicture, draw_canvas
+from stream.web.picture import CameraPicture
 from stream.web.server import close_server, set_theme
 
 PANEL_PX, INSTRUCTION_PX, EDGE_PX = 330, 700, 12
 TOP_SHARE = 0.2  # of the canvas, for the instruction above the pictures
-CANVAS_PX, MIN_PX = 1280, 320
-FINE_PX = 2560  # for a picture with small letters
-QUALITY, FINE_QUALITY = 80, 94
+FINE_PX, FINE_QUALITY = 2560, 94  # for a picture with small letters
 GOOD_FILL, POOR_FILL = "#2fbf87", "#f0b429"
 
 
@@ -66,7 +65,7 @@ class GuidePage:
     """
 
     def __init__(self, server: viser.ViserServer, title: str, dark: bool = True) -> None:
-        self.server = server
+        self.server, self._canvas = server, Canvas(server)
         self._title, self._pressed = title, queue.SimpleQueue()  # type: str, queue.SimpleQueue[GuideButton]
         set_theme(server, dark)
         self._build(server.gui)
@@ -127,9 +126,8 @@ class GuidePage:
     def show_pictures(self, pictures: Sequence[CameraPicture]) -> None:
         """Show the cameras' pictures."""
         if self.n_pages:
-            size = self._canvas_size()
             self._fit_width()
-            self._paint(draw_canvas(pictures, size, round(TOP_SHARE * size[1])))
+            self._canvas.show(pictures, TOP_SHARE)
 
     def solving(self, message: str, share: float | None = None) -> None:
         """Show that the calibration is being computed. share: done so far, None if unknown."""
@@ -147,32 +145,18 @@ class GuidePage:
         self._findings.content = format_findings_html(result.report, result.lines, error)
         self._findings.visible = self._close.visible = True
         if result.picture is not None:
-            size = self._canvas_size(FINE_PX)
             height, width = result.picture.shape[:2]
             shown = CameraPicture("", np.ascontiguousarray(result.picture[..., ::-1]), (width, height))
-            self._paint(draw_canvas([shown], size, round(TOP_SHARE * size[1])), FINE_QUALITY)
+            self._canvas.show([shown], TOP_SHARE, FINE_PX, FINE_QUALITY)
 
     def close(self) -> None:
         """Stop serving."""
         close_server(self.server)
 
-    def _canvas_size(self, max_px: int = CANVAS_PX) -> tuple[int, int]:
-        """Return the size to draw at: the shape of the newest page's canvas, its longer side at most max_px."""
-        for client in reversed(list(self.server.get_clients().values())):
-            width, height = client.camera.image_width, client.camera.image_height
-            if width >= MIN_PX and height >= MIN_PX:
-                scale = min(max_px / max(width, height), 1.0)
-                return round(width * scale), round(height * scale)
-        return CANVAS_PX, CANVAS_PX * 9 // 16
-
     def _fit_width(self) -> None:
         """Make the instruction as wide as the newest page's canvas."""
-        widths = [client.camera.image_width for client in self.server.get_clients().values()]
-        wanted = widths[-1] - 2 * EDGE_PX if widths and widths[-1] >= MIN_PX else self._window_px
+        width_px = self._canvas.width_px()
+        wanted = width_px - 2 * EDGE_PX if width_px else self._window_px
         if abs(wanted - self._window_px) > 4 * EDGE_PX:
             self._window_px = wanted
             self._window.float(x=EDGE_PX, y=EDGE_PX, width=wanted)
-
-    def _paint(self, picture: Image, quality: int = QUALITY) -> None:
-        """Fill the canvas with a picture."""
-        self.server.scene.set_background_image(picture, format="jpeg", jpeg_quality=quality)

@@ -1,6 +1,7 @@
 """Motion between keys (Grochow et al. 2004, section 7.2): handles follow curves from key to key, and the model moves the body.
 
-A style finds the likeliest motion as a whole (`follow`); other models pose one frame after the other.
+A style finds the likeliest motion as a whole (`follow`); other models pose one frame after the other. At the keys it is then
+brought to their very poses.
 """
 
 from collections.abc import Callable, Sequence
@@ -10,6 +11,7 @@ import numpy as np
 
 from config.arrays import Floats
 from config.joints import JOINT_INDEX, JOINTS
+from database.geometry.rotations import matrix_from_rotvec, rotvec_from_matrix
 from database.geometry.skeleton import Skeleton
 from reconstruct.constraints import Constraints, Handles
 from reconstruct.models.style.features import RATE_HZ
@@ -19,6 +21,7 @@ from reconstruct.observations import Observations
 from reconstruct.pose import TrackingState
 from reconstruct.posing.protocol import FoundPose, Poser
 from reconstruct.posing.style import StylePoser
+from stream.export.retarget import measure_hips_height_m
 from stream.export.take import Take, TakeInfo
 from stream.posing.document import Document, Keyframe, Point, PosingError, StoredPose, check_point, compute_joint_positions_m
 
@@ -49,9 +52,13 @@ class Motion:
         """Time of the last frame [s]."""
         return self.begin_s + float(self.take.seconds[-1])
 
+    def find_frame(self, time_s: float) -> int:
+        """Return the number of the frame nearest to a time [s]."""
+        return int(np.clip(round((time_s - self.begin_s) * SHOWN_HZ), 0, len(self.take) - 1))
+
     def pose_at(self, time_s: float) -> StoredPose:
         """Return the pose at the nearest frame to a time [s]."""
-        n = int(np.clip(round((time_s - self.begin_s) * SHOWN_HZ), 0, len(self.take) - 1))
+        n = self.find_frame(time_s)
         return StoredPose(self.take.rotvec[n].copy(), self.take.root_m[n].copy())
 
     def pins_at(self, pose: StoredPose) -> dict[str, Point]:
@@ -82,7 +89,31 @@ def solve_keyframe_motion(document: Document, poser: Poser, progress: MotionProg
     found = _solve_frames(poser, constraints, progress)
     rotvec, root_m = np.array([pose.rotvec for pose in found]), np.array([pose.root_m for pose in found])
     rotvec, root_m = resample_motion(rotvec, root_m, SHOWN_HZ)
+    rotvec, root_m = _pass_through_keys(keys, rotvec, root_m)
     return Motion(_take_from_arrays(poser.skeleton, rotvec, root_m, SHOWN_HZ), keys[0].time_s, held)
+
+
+def _pass_through_keys(keys: Sequence[Keyframe], rotvec: Floats, root_m: Floats) -> tuple[Floats, Floats]:
+    """Return a motion that has the keys' poses at their frames: what is left at each key goes away smoothly to both sides.
+
+    Args:
+        keys: keys by time.
+        rotvec: charted, (F, J, 3) [rad], at SHOWN_HZ from the first key on.
+        root_m: (F, 3) [m].
+    """
+    rows = [min(round((key.time_s - keys[0].time_s) * SHOWN_HZ), len(rotvec) - 1) for key in keys]
+    R, at = matrix_from_rotvec(rotvec), np.asarray(root_m)
+    wanted = matrix_from_rotvec(np.array([key.pose.rotvec for key in keys]))
+    turns = rotvec_from_matrix(np.swapaxes(R[rows], -1, -2) @ wanted)
+    moves = np.array([key.pose.root_m for key in keys]) - at[rows]
+    frames = np.arange(len(rotvec))
+    after = np.clip(np.searchsorted(rows, frames, side="right"), 1, len(rows) - 1)
+    first, second = np.array(rows)[after - 1], np.array(rows)[after]
+    share = np.clip((frames - first) / np.maximum(second - first, 1), 0.0, 1.0)[:, None]
+    share = share * share * (3.0 - 2.0 * share)
+    turn = (1.0 - share[..., None]) * turns[after - 1] + share[..., None] * turns[after]
+    moved = at + (1.0 - share) * moves[after - 1] + share * moves[after]
+    return np.ascontiguousarray(rotvec_from_matrix(R @ matrix_from_rotvec(turn))), np.ascontiguousarray(moved)
 
 
 def take_from_pose(document: Document, skeleton: Skeleton) -> Take:
@@ -101,7 +132,7 @@ def document_from_take(take: Take, skeleton: Skeleton) -> Document:
     tracked = np.flatnonzero(~take.lost & np.isfinite(take.rotvec).all(axis=(1, 2)))
     if not len(tracked):
         raise PosingError("nobody is tracked in the take; give another one to pose after")
-    ratio = _measure_hips_height(skeleton) / _measure_hips_height(take.skeleton)
+    ratio = measure_hips_height_m(skeleton) / measure_hips_height_m(take.skeleton)
     seconds = take.seconds[tracked] - take.seconds[tracked[0]]
     wanted = np.arange(0.0, min(float(seconds[-1]), MAX_SECONDS) + 1e-6, KEY_STEP_S)
     rows = tracked[np.unique(np.minimum(np.searchsorted(seconds, wanted - 1e-6), len(seconds) - 1))]
@@ -109,11 +140,6 @@ def document_from_take(take: Take, skeleton: Skeleton) -> Document:
     times = [float(take.seconds[row] - take.seconds[tracked[0]]) for row in rows]
     keys = tuple(Keyframe(time_s, pose) for time_s, pose in zip(times, poses, strict=True))
     return Document(poses[0], keys=keys)
-
-
-def _measure_hips_height(skeleton: Skeleton) -> float:
-    """Return how high the hips are above the soles in the rest pose [m]."""
-    return -float((skeleton.rest_positions_m() + skeleton.tails_m)[:, 1].min())
 
 
 def _build_constraints(keys: Sequence[Keyframe], held: tuple[str, ...], skeleton: Skeleton, seconds: Floats) -> list[Constraints]:

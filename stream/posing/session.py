@@ -42,8 +42,10 @@ from stream.posing.model import PosingModel
 from stream.posing.picture import project_to_picture
 from stream.posing.targets import (
     IMAGE_SIGMA,
+    MET_M,
     KeptPlaces,
     Unmet,
+    bring_to_handles,
     build_pose_constraints,
     collect_kept_places,
     find_unmet_handles,
@@ -140,11 +142,15 @@ class PosingSession:
         self._follow(joint, lambda document: turn_joint(document, joint, rotvec), rotvec)
 
     def drag_start(self, start: FoundPose) -> None:
-        """Pose from another start, as while a point of a style's latent plane is dragged; without handles it is the pose."""
+        """Pose from another start, as while a point of a style's latent plane is dragged: this is the pose, with what is held
+        brought to where it is held and the latent point kept."""
         if self._dragged != START:
             self.release()
+        self.poser = self._model.with_shares(self.document.shares)
         document = replace(self.document, pose=StoredPose(np.array(start.rotvec), np.array(start.root_m)))
-        self._show_drag(START, self._posed(document, start))
+        found = bring_to_handles(self.skeleton, document, start)
+        document = replace(document, pose=StoredPose(np.array(found.rotvec), np.array(found.root_m)))
+        self._show_drag(START, SessionState(document, found))
 
     def release(self, hold: bool = True) -> None:
         """End the drag; hold: the joint stays held where it was dragged to. The drag is one step of the history."""
@@ -158,7 +164,7 @@ class PosingSession:
             state = replace(state, document=held)
         else:
             state = self._settled(state)
-            state = self._posed_anew(state) if joint in state.document.image_points else state
+            state = self._posed_anew(state) if joint != START and self._missed(state) > 0.0 else state
         self._before_drag, self._dragged, self._kept = None, "", None
         self._history.state = before
         self._push(state)
@@ -304,10 +310,10 @@ class PosingSession:
         return state
 
     def _posed_anew(self, state: SessionState) -> SessionState:
-        """Return the pose that is found without the one before, if it meets the handles better: points of a picture are met by
-        poses far apart, and what followed the first of them may be caught at a bad one."""
+        """Return the pose that is found without the one before, by annealing where a style answers, if it meets the handles
+        better: in space by what counts as there, in a picture, whose points are met by poses far apart, at all."""
         misses = [self._missed(state), self._missed(anew := self._posed(state.document, None))]
-        return anew if misses[1] < misses[0] else state
+        return anew if misses[1] < misses[0] - (0.0 if state.document.image_points else MET_M) else state
 
     def _misfit(self, state: SessionState) -> float:
         """Return how badly a state agrees with its clicks and its model: sum |off / sigma|^2 + UNKNOWN * variance."""

@@ -10,7 +10,10 @@ from database.geometry.kinematics import compute_forward_kinematics
 from database.geometry.rotations import matrix_from_rotvec
 from database.geometry.skeleton import PARENT_ARRAY, REFERENCE, Skeleton
 from reconstruct.constraints import Constraints, Handles, Orientations, RootConstraint
+from reconstruct.models.style.synthesis.synthesizer import Synthesis
 from reconstruct.observations import Observations
+from reconstruct.posing.fit import PoseStart, build_pose_gaussian, fit_pose
+from reconstruct.posing.protocol import FoundPose
 from stream.posing.document import Document, ImagePoint, StoredPose
 from stream.posing.picture import find_picture_camera, project_to_picture
 
@@ -19,6 +22,7 @@ IMAGE_SIGMA = 0.0025  # of clicks, of the picture's longer side: more exact, pos
 TURN_SIGMA_RAD = 0.02
 ROOT_SIGMA_M, ROOT_SIGMA_RAD = 0.3, 0.5  # who is held nowhere stays about where they are
 MET_M, MET = 0.02, 0.008  # from its target a handle counts as there; in a picture, of its longer side
+HELD_RAD = 0.1  # deviation of the joints of a pose that is brought to handles: as far as models disagree of one
 STAY, STAY_M = 0.5, (0.005, 0.5)  # deviation of what nobody drags, of the way of what is dragged, within bounds [m]
 
 
@@ -102,6 +106,30 @@ def build_pose_constraints(document: Document, kept: KeptPlaces | None = None, d
     if kept is None:
         return asked
     return _add_kept_places(asked, kept, float(np.clip(STAY * _measure_way_m(document, kept, dragged), *STAY_M)))
+
+
+def bring_to_handles(skeleton: Skeleton, document: Document, start: FoundPose) -> FoundPose:
+    """Return a pose brought to what is held by the smallest changes of the joints, without asking its model again.
+
+    Args:
+        skeleton: the body.
+        document: what is held.
+        start: the pose, as its model found it, which keeps all else that it says, such as a style's latent point.
+    """
+    if not (document.pins or document.image_points or document.turns) or not isinstance(start, Synthesis):
+        return start
+    model = build_pose_gaussian(start.rotvec, HELD_RAD**2 * np.eye(3 * (len(JOINTS) - 1)))
+    rotation = np.ascontiguousarray(REFERENCE[0] @ matrix_from_rotvec(start.rotvec[0]))
+    begin = PoseStart(model.mean.copy(), rotation, np.array(start.root_m))
+    found = fit_pose(skeleton, model, None, build_pose_constraints(document), begin)
+    return replace(
+        start,
+        rotvec=found.rotvec,
+        root_m=found.root_m,
+        error_m=found.error_m,
+        error_px=found.error_px,
+        reached=found.reached,
+    )
 
 
 def _add_kept_places(asked: Constraints, kept: KeptPlaces, sigma_m: float) -> Constraints:

@@ -6,7 +6,7 @@ repeats; an answer has `error`, a message for the user, if the request was refus
 
     clock   t0_ns                        -> t0_ns, t_received_ns, t_sent_ns: stamps of this machine's clock
     record  on, name (nil: by the time)  -> file; for on = false sent when the file is complete
-    info                                 -> session, subject, version, stream, service, recording, n_malformed
+    info                                 -> session, subject, version, stream, service, recording, recordings, n_malformed
     tune    camera, values by setting    -> camera; its name, or empty for all; values as in stream/publish/tuning.py
     sync    way: flash or jump, or offset_ms and camera -> way; the result is published in events
     save_tuned                           -> file, note
@@ -142,7 +142,8 @@ class Service:
                     "t_sent_ns": now_ns(),
                 }
             elif kind == "info":
-                reply |= self._info() | {"service": self.address, "n_malformed": self.n_malformed}
+                told = {"service": self.address, "recordings": str(self._folder)}
+                reply |= self._info() | told | {"n_malformed": self.n_malformed}
             elif kind == "record":
                 self._record(envelope, reply, content)
             elif kind in REQUESTS:

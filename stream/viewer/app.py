@@ -1,21 +1,29 @@
 """The viewer's app: feeds in, scene and panels out, all in one thread; it never waits for a browser."""
 
 import time
+from dataclasses import dataclass
+from pathlib import Path
 
 import viser
 
 from capture.clock import now_ns
 from config.arrays import Image
+from database.files.avatar import Avatar
+from stream.edit.edits import OpenDatabase
+from stream.viewer.editor import TakeEditor
 from stream.viewer.feed import Feed, LiveFeed
 from stream.viewer.panels.cameras import CamerasPanel
 from stream.viewer.panels.charts import ChartsPanel
+from stream.viewer.panels.edit import EditPanel
+from stream.viewer.panels.graphs import ComparePanel, GraphsPanel
 from stream.viewer.panels.now import EventsPanel, HeadPanel, RecordPanel
 from stream.viewer.panels.scene import ScenePanel
 from stream.viewer.panels.transport import Change, TransportPanel
 from stream.viewer.player import Playhead
 from stream.viewer.requests import ServiceRequests
 from stream.viewer.scene.framing import View
-from stream.viewer.scene.scenery import SceneItem, Scenery
+from stream.viewer.scene.scenery import APART_M, SceneItem, Scenery
+from stream.viewer.takes import TakeFeed
 from stream.viewer.tuning.panel import TunePanel
 from stream.viewer.view import AppSnapshot, PageActions, Panel
 from stream.web.server import close_server, set_theme
@@ -28,26 +36,54 @@ TRANSPORT_PX = 420
 EDGE_PX = 12
 
 
+@dataclass(frozen=True, slots=True)
+class EditedTake:
+    """A take that the page edits.
+
+    Attributes:
+        path: the file or folder that the user named.
+        open_database: opens the motion that poses are solved with; None: they are not.
+    """
+
+    path: Path
+    open_database: OpenDatabase | None = None
+
+
 class App:
     """One page for one feed; call `update` again and again, from one thread.
 
     Args:
         service: requests to the service that records; None where nothing can be recorded.
         budget_ms: budget for the latency from picture to page [ms].
+        avatar: a user's own body, which moves in place of the performers'.
+        edited: the take of a feed of takes that is edited; None: none is.
     """
 
     def __init__(
-        self, server: viser.ViserServer, feed: Feed, dark: bool, budget_ms: float, service: ServiceRequests | None = None
+        self,
+        server: viser.ViserServer,
+        feed: Feed,
+        dark: bool,
+        budget_ms: float,
+        service: ServiceRequests | None = None,
+        avatar: Avatar | None = None,
+        edited: EditedTake | None = None,
     ) -> None:
         self.server, self.feed = server, feed
         self._live = feed if isinstance(feed, LiveFeed) else None
         self._dark, self._budget_ms, self._service = dark, budget_ms, service
         self.player = Playhead(live=self._live is not None)
         self._actions = PageActions()
+        self._takes = feed if isinstance(feed, TakeFeed) else None
+        self._editor = self._edit_panel = None  # type: TakeEditor | None, EditPanel | None
+        if self._takes is not None and edited is not None:
+            self._editor = TakeEditor(self._takes, edited.path, self._actions, edited.open_database)
         self._wants_pictures = self._live is not None
         self._tuning: TunePanel | None = None
         set_theme(server, dark)
-        self.scenery = Scenery(server, dark)
+        self.scenery = Scenery(server, dark, avatar)
+        if self._editor is not None:
+            self.scenery.marker_clicked = self._click_marker
         self.scenery.set_tracks(feed.tracks)
         self._panels = self._page()
         self._due_s = [0.0] * len(self._panels)
@@ -70,8 +106,10 @@ class App:
         if self._live is not None and self._service is not None:
             self._live.offset_ns = self._service.offset_ns
         if self.feed.poll(round(1e3 * FRAME_S) if self._live else 0, now_ns()):
-            self.scenery.set_tracks(self.feed.tracks)
-            self.player = self.player if self.player.live else self.player.at_edge(self.feed.span)
+            self.scenery.set_tracks(self.feed.tracks, keep_view=self._live is None)
+            if self._editor is not None:
+                self.scenery.set_apart(0.0 if self._editor.state.pending else APART_M)
+            self.player = self.player if self.player.live or self._live is None else self.player.at_edge(self.feed.span)
         self._actions.run()
         now_s = time.monotonic()
         self.player = self.player.step(now_s - self._last_s, self.feed.span)
@@ -84,17 +122,29 @@ class App:
 
     def close(self) -> None:
         """Stop serving and close the feed."""
+        self.release()
+        close_server(self.server)
+
+    def release(self) -> None:
+        """Close the feed and stop asking; the server, which may show another page, goes on."""
         if self._tuning is not None:
             self._tuning.close()
         if self._service is not None:
             self._service.close()
         self.scenery.want_pictures(False)
         self.feed.close()
-        close_server(self.server)
 
     def play(self, change: Change) -> None:
         """Change the player."""
         self.player = change(self.player, self.feed.span)
+
+    def prefer_dark(self, dark: bool) -> None:
+        """Change between dark and light as a browser asks; from any thread."""
+        self._actions.put(lambda: self.set_dark(dark))
+
+    def set_seen(self, picture: float, body: float) -> None:
+        """Set how much is seen of picture and body where the page looks through a camera."""
+        self.scenery.set_seen(picture, body)
 
     def set_dark(self, dark: bool) -> None:
         """Change between dark and light."""
@@ -126,6 +176,12 @@ class App:
         """Set the distance between two takes."""
         self.scenery.set_apart(apart_m)
 
+    def _click_marker(self, name: str) -> None:
+        """Choose a marker that was clicked in the scene."""
+        panel = self._edit_panel
+        if panel is not None:
+            self._actions.put(lambda: panel.choose_marker(name))
+
     def _make_room(self, tuning: bool) -> None:
         """Make room for the columns of the cameras while they are tuned."""
         self._small_pictures.hidden = tuning
@@ -142,14 +198,27 @@ class App:
 
         add(HeadPanel())
         tabs = gui.add_tab_group()
+        if self._editor is not None:
+            skeleton = self.feed.tracks[0].skeleton
+            self._edit_panel = EditPanel(self._editor, self._actions, () if skeleton is None else skeleton.markers)
+            with tabs.add_tab("Edit"):
+                add(self._edit_panel)
         with tabs.add_tab("Now"):
             if self._service is not None:
                 add(RecordPanel(self._service))
             add(EventsPanel())
         with tabs.add_tab("Scene"):
             add(ScenePanel(self, self._actions, self._dark, two=len(self.feed.tracks) > 1))
+        if self._takes is not None:
+            with tabs.add_tab("Graphs"):
+                add(GraphsPanel(self._takes))
+            with tabs.add_tab("Compare"):
+                add(ComparePanel())
         with tabs.add_tab("Charts"):
             add(ChartsPanel(self._budget_ms))
+        if self._live is None and any(track.videos is not None for track in self.feed.tracks):
+            with tabs.add_tab("Cameras"):
+                add(CamerasPanel(self, self._actions, sent=False))
         if self._live is not None:
             with tabs.add_tab("Cameras"):
                 if self._service is not None:
@@ -189,5 +258,7 @@ class App:
             waiting=self._live is not None and not len(tracks[0].history),
             address=self._live.address if self._live is not None else "",
             budget_ms=self._budget_ms,
+            dark=self._dark,
+            folder=self._service.folder if self._service is not None else "",
             recording=self._service.file if self._service is not None and not silent else "",
         )

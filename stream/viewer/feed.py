@@ -82,7 +82,7 @@ class LiveFeed:
             self._next.add(message, 0)
             return False
         if message.session != self._next.session:
-            self._next = ViewerTrack(self.address, PoseHistory(self._keep_s), message.session, self._skeleton)
+            self._next = ViewerTrack(self.address, PoseHistory(self._keep_s), message.session, skeleton=self._skeleton)
         if isinstance(message, StatusMessage):
             self.late = bool(message.resting)
         t_received_ns = now_ns + self.offset_ns

@@ -33,12 +33,12 @@ STYLE = """<style>
 .duo .tiles{display:grid;grid-template-columns:repeat(3,1fr);gap:0.4em;margin:0.45em 0 0.6em}
 .duo .tile{background:rgba(128,128,128,0.12);border-radius:6px;padding:0.3em 0.5em;min-width:0}
 .duo .tile b{display:block;font-size:1.15em;font-variant-numeric:tabular-nums;white-space:nowrap}
-.duo .dim{opacity:0.68;font-size:0.88em}
-.duo .pill{color:#fff;border-radius:999px;padding:0.08em 0.7em;font-weight:600;white-space:nowrap;font-size:0.92em}
+.duo .dim{opacity:0.8;font-size:0.88em}
+.duo .pill{border-radius:999px;padding:0.08em 0.7em;font-weight:600;white-space:nowrap;font-size:0.92em}
 .duo .legend{display:flex;gap:0.2em 1em;flex-wrap:wrap;font-size:0.88em}
 .duo table{width:100%;border-collapse:collapse;font-variant-numeric:tabular-nums}
 .duo td,.duo th{padding:0.1em 0.25em;text-align:right;font-weight:400}
-.duo th{opacity:0.68;font-size:0.9em}
+.duo th{opacity:0.8;font-size:0.9em}
 .duo td:first-child,.duo th:first-child{text-align:left}
 .duo ul{margin:0;padding:0;list-style:none}
 .duo li{padding:0.18em 0;border-top:1px solid rgba(128,128,128,0.18)}
@@ -197,7 +197,7 @@ def _format_tiles(view: AppSnapshot, sample: MeterSample | None) -> str:
 
 def _format_tile(label: str, value: str, color: str = "") -> str:
     """Return a figure with its label."""
-    style = f' style="color:{color}"' if color else ""
+    style = f' style="border-bottom:3px solid {color}"' if color else ""  # text in it would be hard to read on one of two grounds
     return f'<div class="tile"><b{style}>{value}</b><span class="dim">{escape(label)}</span></div>'
 
 

@@ -104,13 +104,14 @@ class ServiceRequests:
         stream: address of the stream on the page; a service of another stream is not asked to record.
     Attributes:
         file: file of the recording that runs, "" if none.
+        folder: folder that recordings are written to, "" until it has answered.
         offset_ns: the publisher's clock less ours [ns], 0 until it has answered.
         tuning: requests to the cameras.
     """
 
     def __init__(self, address: str, keys: KeySettings | None = None, stream: str = "") -> None:
         self._address, self._keys, self._stream = address, keys, stream
-        self.file = ""
+        self.file = self.folder = ""
         self.offset_ns = 0
         self.tuning = TuningRequests(address, keys)
         self._ending = threading.Event()
@@ -171,7 +172,7 @@ class ServiceRequests:
             try:
                 info = client.info()
                 self._check(info)
-                self.file = str(info.get("recording", "") or "")
+                self.file, self.folder = (str(info.get(name, "") or "") for name in ("recording", "recordings"))
                 self.offset_ns = client.clock_offset()
             except DuocapError:
                 self.file = ""  # no answer, or none yet

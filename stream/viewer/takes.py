@@ -7,18 +7,15 @@ figures of the charts little by little while the page is open.
 import time
 from collections.abc import Iterator, Sequence
 from pathlib import Path
-from typing import Any
 
-import msgpack
-
-from capture.sockets.wire import INT64_MAX, MalformedMessageError
+from capture.sockets.wire import MalformedMessageError
 from config.errors import DuocapError
-from reconstruct.pose import TrackingState
 from stream.protocol.messages import PoseMessage
-from stream.recording.recording import RecordedPoses, Recording, open_recording
+from stream.recording.recording import RecordedPoses, Recording, open_recording, read_pose_outline
 from stream.viewer.history import PoseHistory
 from stream.viewer.player import TimeSpan
 from stream.viewer.track import Notice, ViewerTrack
+from stream.viewer.videos import open_session_pictures
 
 MAX_TAKES = 2
 STEP_S = 0.006  # of every frame of the app, for the figures
@@ -33,7 +30,7 @@ class TakeHistory(PoseHistory):
         self._poses = recording.poses
         self._numbers: list[int] = []
         for n in range(len(self._poses)):
-            outline = _read_pose_outline(self._poses.payload(n))
+            outline = read_pose_outline(self._poses.payload(n))
             if outline is not None:
                 self._numbers.append(n)
                 self._note(*outline)
@@ -57,22 +54,39 @@ class TakeHistory(PoseHistory):
 
 
 class TakeFeed:
-    """One or two recordings that begin together. Raises DuocapError: a file cannot be read, or holds no poses."""
+    """One or two recordings that begin together. Raises DuocapError: a file cannot be read, or holds no poses.
+
+    Attributes:
+        recordings: what is shown.
+        tracks: the same as tracks.
+        span: the time that can be shown.
+    """
 
     def __init__(self, files: Sequence[Path]) -> None:
-        files = files[:MAX_TAKES]
-        recordings = [open_recording(file) for file in files]
-        self.tracks = tuple(
-            _track_from_recording(file.stem, recording) for file, recording in zip(files, recordings, strict=True)
-        )
-        for file, track in zip(files, self.tracks, strict=True):
+        self._videos = [open_session_pictures(file) for file in files[:MAX_TAKES]]
+        self._replaced = False
+        self.show([open_recording(file) for file in files[:MAX_TAKES]])
+        for file, track in zip(files, self.tracks, strict=False):
             if not len(track.history):
                 raise DuocapError(f"{file}: a recording without poses; nothing to show, record again while a run tracks somebody")
+        self._replaced = False
+
+    def show(self, recordings: Sequence[Recording], titles: Sequence[str] = ()) -> None:
+        """Show recordings in place of those that are shown, as after an edit; titles: in place of their files' names."""
+        self.recordings = tuple(recordings)
+        names = titles or [recording.file.stem for recording in recordings]
+        self.tracks = tuple(_track_from_recording(name, one) for name, one in zip(names, recordings, strict=True))
+        for track, videos in zip(self.tracks, self._videos, strict=False):
+            track.videos = videos
         self.span = TimeSpan(0.0, max(track.history.end_s for track in self.tracks))
         self._work = [_fill_meter(track, recording) for track, recording in zip(self.tracks, recordings, strict=True)]
+        self._replaced = True
 
     def poll(self, timeout_ms: int, now_ns: int) -> bool:
-        """Read a little more for the charts; the tracks are never replaced."""
+        """Read a little more for the charts; return whether other recordings are shown."""
+        if self._replaced:
+            self._replaced = False
+            return True
         until_s = time.monotonic() + STEP_S
         while self._work and time.monotonic() < until_s:
             if next(self._work[0], None) is None:
@@ -82,6 +96,9 @@ class TakeFeed:
     def close(self) -> None:
         """Leave the rest unread."""
         self._work.clear()
+        for videos in self._videos:
+            if videos is not None:
+                videos.close()
 
 
 def _track_from_recording(title: str, recording: Recording) -> ViewerTrack:
@@ -109,13 +126,3 @@ def _fill_meter(track: ViewerTrack, recording: Recording) -> Iterator[float]:
         last_seq = pose.seq
         track.meter.add_pose(pose, None, t_s, n_missed)
         yield t_s
-
-
-def _read_pose_outline(payload: bytes) -> tuple[int, TrackingState, int] | None:
-    """Return seq, state and time of capture [ns] of an encoded pose, ten times faster than decoding it; None if malformed."""
-    try:
-        content: Any = msgpack.unpackb(payload.partition(b" ")[2])
-        seq, state, t_ns = content["seq"], TrackingState(content["state"]), content["t_capture_ns"]
-    except (ValueError, TypeError, KeyError, msgpack.UnpackException):
-        return None
-    return (seq, state, t_ns) if type(seq) is int and type(t_ns) is int and 0 <= t_ns <= INT64_MAX else None

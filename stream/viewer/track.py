@@ -7,6 +7,7 @@ from config.settings import CAMERA_NAMES
 from stream.protocol.messages import EventMessage, Message, PoseMessage, RigMessage, SkeletonMessage, StatusMessage
 from stream.viewer.history import PoseHistory
 from stream.viewer.meter import Meter
+from stream.viewer.videos import SessionPictures
 
 MAX_NOTICES = 200
 
@@ -26,11 +27,13 @@ class ViewerTrack:
     Attributes:
         title: name of the session in the viewer.
         session: session of its poses.
+        videos: pictures of its cameras by time, of a recorded session.
     """
 
     title: str
     history: PoseHistory
     session: str = ""
+    videos: SessionPictures | None = None
     skeleton: SkeletonMessage | None = None
     rig: RigMessage | None = None
     status: StatusMessage | None = None

@@ -21,6 +21,8 @@ class AppSnapshot:
         waiting: whether no message has come yet.
         address: address of the stream.
         budget_ms: budget of the latency [ms].
+        dark: whether the page is dark.
+        folder: where a recording is written, "" if unknown.
         recording: the file that is being recorded, "" if none.
     """
 
@@ -32,6 +34,8 @@ class AppSnapshot:
     waiting: bool
     address: str
     budget_ms: float
+    dark: bool = True
+    folder: str = ""
     recording: str = ""
 
     @property

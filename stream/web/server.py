@@ -1,14 +1,21 @@
-"""The web server of the pages: viser, on this machine only unless asked otherwise, with requests of other sites refused."""
+"""The web server of the pages: viser, on this machine only unless asked otherwise, with requests of other sites refused.
+
+A page that is opened to other machines may ask for a token: whoever opens it by the address with the token gets a cookie, and
+whatever comes without either is refused.
+"""
 
 import contextlib
 import errno
+import hmac
 import inspect
 import io
 import logging
 import socket
 from collections.abc import Awaitable, Callable, Iterator
+from dataclasses import dataclass
+from http.cookies import CookieError, SimpleCookie
 from typing import Any
-from urllib.parse import urlsplit
+from urllib.parse import parse_qs, urlsplit
 
 import viser
 import websockets.asyncio.server
@@ -16,6 +23,7 @@ from websockets.asyncio.server import ServerConnection
 from websockets.http11 import Request, Response
 
 from config.errors import DuocapError, describe_reason
+from stream.web.document import PagePreference, answer_preference, extend_document, show_button_hints
 
 log = logging.getLogger(__name__)
 
@@ -23,6 +31,7 @@ MAX_PORTS = 100
 FORBIDDEN = 403
 LOOPBACK = ("localhost", "127.0.0.1", "::1")
 BRAND_RGB = (0, 114, 178)
+TOKEN = "token"  # in the address and as a cookie
 Check = Callable[[ServerConnection, Request], Awaitable[Response | None] | Response | None]
 
 
@@ -30,21 +39,25 @@ class ViewerError(DuocapError):
     """A page cannot be served or shown."""
 
 
-def open_server(host: str, port: int, title: str) -> viser.ViserServer:
+def open_server(host: str, port: int, title: str, preference: PagePreference | None = None, token: str = "") -> viser.ViserServer:
     """Serve at host and port, or the next free port; see `get_port`.
 
     Args:
         host: address to serve at.
         port: the first to try.
         title: title of the page.
+        preference: is told whether a browser asks for a dark page.
+        token: that the page's address must hold (`format_page_url`); empty: none is asked for.
     Raises: ViewerError: no port is free, or no such host.
     """
     found = find_free_port(host, port)
     logging.getLogger("websockets.server").setLevel(logging.CRITICAL)  # a browser that disconnects early needs no traceback
     # viser prints a notice of its own; ours is printed by the command.
-    with contextlib.redirect_stdout(io.StringIO()), _refuse_other_sites(host):
+    page = _Page(title, host in LOOPBACK, preference or PagePreference(), token)
+    with contextlib.redirect_stdout(io.StringIO()), _guard_pages(page):
         server = viser.ViserServer(host, found, label=title, verbose=False)
     server.request_share_url = _disable_sharing  # type: ignore[method-assign]
+    show_button_hints(server.gui)
     return server
 
 
@@ -77,10 +90,10 @@ def find_free_port(host: str, port: int) -> int:
     raise ViewerError(f"no port from {port} to {last - 1} is free for the viewer; give another with --port")
 
 
-def format_page_url(host: str, port: int) -> str:
-    """Return the URL by which a browser on this machine opens the page."""
+def format_page_url(host: str, port: int, token: str = "") -> str:
+    """Return the URL by which a browser on this machine opens the page, with the token where it asks for one."""
     name = "127.0.0.1" if host in ("0.0.0.0", "::", "") else f"[{host}]" if ":" in host else host
-    return f"http://{name}:{port}"
+    return f"http://{name}:{port}" + (f"/?{TOKEN}={token}" if token else "")
 
 
 def is_own_page(origin: str | None, asked_host: str | None, loopback: bool) -> bool:
@@ -96,16 +109,43 @@ def is_own_page(origin: str | None, asked_host: str | None, loopback: bool) -> b
     return origin is None or urlsplit(origin).netloc == asked_host
 
 
-@contextlib.contextmanager
-def _refuse_other_sites(host: str) -> Iterator[None]:
-    """Make the server that is created in this context refuse pages of other sites, which may try the ports of this machine.
+def holds_token(path: str, cookies: str | None, token: str) -> bool:
+    """Return whether a request may come in: its address or one of its cookies holds the token.
 
-    viser passes `process_request` to `websockets.asyncio.server.serve` and has no hook for a check of ours.
+    Args:
+        path: what was asked for, with what is behind its question mark.
+        cookies: the header Cookie.
+        token: the right one; empty: everything may.
+    """
+    if not token:
+        return True
+    given = parse_qs(urlsplit(path).query).get(TOKEN, [])
+    with contextlib.suppress(CookieError):
+        given += [morsel.value for name, morsel in SimpleCookie(cookies or "").items() if name == TOKEN]
+    return any(hmac.compare_digest(one.encode(), token.encode()) for one in given)
+
+
+@dataclass(frozen=True, slots=True)
+class _Page:
+    """A page that is served: its title, whether to this machine alone, what browsers prefer, the token it asks for or ""."""
+
+    title: str
+    loopback: bool
+    preference: PagePreference
+    token: str
+
+
+@contextlib.contextmanager
+def _guard_pages(page: _Page) -> Iterator[None]:
+    """Have the server that is created in this context refuse pages of other sites, which may try the ports of this machine.
+
+    viser passes `process_request` to `websockets.asyncio.server.serve` and has no hook for a check of ours, nor for what pages
+    have beside viser's own document.
     """
     serve = websockets.asyncio.server.serve
 
     def guarded(*args: Any, process_request: Check | None = None, **options: Any) -> Any:
-        return serve(*args, process_request=_make_origin_check(process_request, host in LOOPBACK), **options)
+        return serve(*args, process_request=_make_request_check(process_request, page), **options)
 
     websockets.asyncio.server.serve = guarded  # type: ignore[assignment, misc]
     try:
@@ -114,17 +154,24 @@ def _refuse_other_sites(host: str) -> Iterator[None]:
         websockets.asyncio.server.serve = serve  # type: ignore[misc]
 
 
-def _make_origin_check(answer: Check | None, loopback: bool) -> Check:
-    """Return a handler that checks the origin before the server's own handler."""
+def _make_request_check(answer: Check | None, page: _Page) -> Check:
+    """Return a handler that checks origin and token before the server's own handler."""
 
     async def check(connection: ServerConnection, request: Request) -> Response | None:
-        if not is_own_page(request.headers.get("Origin"), request.headers.get("Host"), loopback):
+        if not is_own_page(request.headers.get("Origin"), request.headers.get("Host"), page.loopback):
             log.warning("refused a page of %s", request.headers.get("Origin") or request.headers.get("Host"))
             return connection.respond(FORBIDDEN, "duocap answers its own pages only\n")
-        if answer is None:
-            return None
-        given = answer(connection, request)
-        return await given if inspect.isawaitable(given) else given
+        if not holds_token(request.path, request.headers.get("Cookie"), page.token):
+            log.warning("refused a request without the token")
+            return connection.respond(FORBIDDEN, "open this page by the whole address that duocap printed, with its token\n")
+        response = answer_preference(request, page.preference)
+        if response is None and answer is not None:
+            given = answer(connection, request)
+            response = await given if inspect.isawaitable(given) else given
+            response = None if response is None else extend_document(response, page.title)
+        if page.token and response is not None:
+            response.headers["Set-Cookie"] = f"{TOKEN}={page.token}; HttpOnly; SameSite=Strict; Path=/"
+        return response
 
     return check
 

@@ -10,7 +10,8 @@ def test_doubtful_frames_near_each_other_are_one_span_with_all_reasons() -> None
     frames = [(0, NO_DOUBT), (100, fit), (200, NO_DOUBT), (500, rivals), (1100, fit), (1200, NO_DOUBT)]
     first, second = find_doubtful_spans((ms * MS, doubts) for ms, doubts in frames)
     assert (first.begin_ns, first.end_ns, first.frames, first.doubts) == (100 * MS, 500 * MS, 2, fit | rivals)
-    assert first.seconds == 0.4 and first.words == "the pose is far from the markers; other labels are nearly as likely"
+    assert first.seconds == 0.4 and first.duration == "for 0.40 s" and second.duration == "for a moment"
+    assert first.words == "the pose is far from the markers; markers may be named otherwise, left for right perhaps"
     assert (second.begin_ns, second.end_ns, second.frames) == (1100 * MS, 1100 * MS, 1)
 
 

@@ -5,7 +5,7 @@ import subprocess
 import sys
 from collections.abc import Iterator
 from pathlib import Path
-from types import ModuleType
+from types import ModuleType, SimpleNamespace
 from typing import Annotated
 
 import pytest
@@ -109,6 +109,14 @@ def test_help_and_version(capsys: pytest.CaptureFixture[str]) -> None:
         assert "Probe." in capsys.readouterr().out
     assert duocap("--version") == 0
     assert capsys.readouterr().out.startswith("duocap ")
+
+
+def test_alone_before_a_screen_it_opens_the_start_page(monkeypatch: pytest.MonkeyPatch) -> None:
+    for terminal, screen, wanted in ((True, True, True), (False, True, False), (True, False, False)):
+        monkeypatch.setattr("sys.stdout", SimpleNamespace(isatty=lambda terminal=terminal: terminal))
+        monkeypatch.setattr("tools.viewer.can_browse", lambda screen=screen: screen)
+        assert launch.wants_start_page(["duocap"]) == wanted
+        assert not launch.wants_start_page(["duocap", "--help"])
 
 
 def test_arguments_are_in_capitals_without_braces(capsys: pytest.CaptureFixture[str]) -> None:

@@ -21,7 +21,7 @@ th, td {{ padding: .4rem .7rem; text-align: left; vertical-align: middle; border
 th {{ cursor: pointer; font-size: .85em; color: GrayText; vertical-align: bottom; position: sticky; top: 0; background: Canvas; }}
 th:hover {{ color: CanvasText; }}
 td.n, th.n {{ text-align: right; font-variant-numeric: tabular-nums; white-space: nowrap; }}
-td:first-child {{ border-left: 4px solid #0000; min-width: 9rem; }}
+td:first-child {{ border-left: 4px solid #0000; min-width: 16rem; }}
 tr.failed td:first-child {{ border-left-color: #c33; }}
 tr.poor td:first-child {{ border-left-color: #c80; }}
 svg {{ display: block; }}
@@ -32,6 +32,7 @@ svg {{ display: block; }}
   color: inherit; text-decoration: none; white-space: nowrap; }}
 .see:hover {{ background: #8882; }}
 pre {{ margin: .3rem 0; white-space: pre-wrap; }}
+details[open] pre {{ min-width: 34rem; }}
 #said {{ position: fixed; left: 0; right: 0; bottom: 0; padding: .6rem 1.5rem; background: #222; color: #eee; display: none; }}
 </style></head><body>
 """

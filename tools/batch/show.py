@@ -19,7 +19,7 @@ from stream.web.server import LOOPBACK, find_free_port, format_page_url, is_own_
 from tools.batch.page import VIEW
 from tools.batch.report import PAGE, SUMMARY
 from tools.interrupt import raise_on_interrupt
-from tools.viewer import ViewerProcess, ViewPlan, open_browser
+from tools.viewer import ViewerProcess, ViewPlan, open_browser, tell_page
 
 
 def is_report(folder: Path) -> bool:
@@ -38,7 +38,7 @@ def show_report(folder: Path, settings: Settings, tell: Callable[[str], None], *
     Raises: DuocapError.
     """
     with serve_report(folder, settings) as url:
-        tell(f"report: {url} (Ctrl-C ends it)")
+        tell_page("report", url, settings.viewer.port, tell)
         if browser:
             open_browser(url)
         with contextlib.suppress(KeyboardInterrupt), raise_on_interrupt():
@@ -114,6 +114,8 @@ class _Handler(SimpleHTTPRequestHandler):
         asked = urlsplit(self.path)
         if not is_own_page(self.headers.get("Origin"), self.headers.get("Host"), self._seconds.host in LOOPBACK):
             self.send_error(HTTPStatus.FORBIDDEN)
+        elif asked.path == "/":
+            self._lead_to(f"/{PAGE}")
         elif asked.path == f"/{VIEW}":
             self._view(parse_qs(asked.query))
         else:
@@ -127,6 +129,10 @@ class _Handler(SimpleHTTPRequestHandler):
         except (DuocapError, ValueError) as error:
             self.send_error(HTTPStatus.NOT_FOUND, " ".join(str(error).split()))
             return
+        self._lead_to(url)
+
+    def _lead_to(self, url: str) -> None:
+        """Lead the browser to another page."""
         self.send_response(HTTPStatus.SEE_OTHER)
         self.send_header("Location", url)
         self.end_headers()

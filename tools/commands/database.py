@@ -12,7 +12,7 @@ import typer
 
 from config.settings import Settings
 from tools.cli import Command
-from tools.commands.options import Scheduler, WorkerCount, add_settings_options
+from tools.commands.options import ImportOptions, Scheduler, WorkerCount, add_settings_options
 
 if TYPE_CHECKING:
     from tools.database.published import MotionCollection
@@ -22,7 +22,7 @@ app = typer.Typer()
 Sources = Annotated[
     list[Path],
     typer.Argument(
-        metavar="SOURCE...", help="Motion files (.amc, .bvh, .glb, .vrma), recordings (.mcap), or folders of motions."
+        metavar="SOURCE...", help="Motions (.amc, .bvh, .glb, .vrma), markers (.c3d, .trc), recordings, or folders of motions."
     ),
 ]
 Fps = Annotated[float, typer.Option(help="Poses a second; best what the cameras give.")]
@@ -210,6 +210,7 @@ class DatabaseBuildOptions:
     mirrored: Mirrored = False
     workers: WorkerCount = None
     scheduler: Scheduler = ""
+    imported: ImportOptions
 
 
 @app.command(cls=_ListCommand)
@@ -228,7 +229,7 @@ def build(_settings: Settings, options: DatabaseBuildOptions) -> None:
         if options.parts == 1:
             raise typer.BadParameter("expected --parts, the files that are shared among workers", param_hint="--workers")
         share = create_worker_build(WorkerPlan(options.workers, options.scheduler))
-    with open_sources(options.sources) as sources, _bar() as show:
+    with open_sources(options.sources, options.imported.read_hints()) as sources, _bar() as show:
         if options.parts > 1 or options.mirrored:
             how = BuildOptions(options.fps, options.skip_bad, options.processes, not options.no_graph, thin_rad)
             report = build_in_parts(
@@ -286,6 +287,7 @@ class DatabaseAddOptions:
     leave_out: LeaveOut = None
     skip_bad: SkipBad = False
     processes: Processes = 2
+    imported: ImportOptions
 
 
 @app.command(cls=_ListCommand)
@@ -297,7 +299,7 @@ def add(_settings: Settings, options: DatabaseAddOptions) -> None:
     from database.store import is_of_parts
     from tools.database.recorded import open_sources
 
-    with open_sources(options.sources) as sources, _bar() as show:
+    with open_sources(options.sources, options.imported.read_hints()) as sources, _bar() as show:
         extend = add_part if is_of_parts(options.file) else add_to_database
         report = extend(options.file, sources, options.leave_out or [], show, options.skip_bad, options.processes)
     _tell(options.file, report.lines())

@@ -11,7 +11,7 @@ import typer
 from config.errors import DuocapError
 from config.settings import Settings
 from tools.arguments import check_folders
-from tools.commands.options import ImportOptions, TakeFile, add_settings_options
+from tools.commands.options import ImportOptions, InProject, Retarget, TakeFile, add_settings_options
 from tools.export import FORMATS, ExportFile, plan_export_files, write_takes
 from tools.progress import open_progress_bar
 
@@ -40,6 +40,7 @@ class ExportOptions:
             metavar="|".join(FORMATS),
             help="Format of the file, or of one beside the recording; markers: CSV of measured markers; repeatable.",
         ),
+        InProject("formats", unless=("out",)),
     ] = None
     from_s: Annotated[float, typer.Option("--from", metavar="SECONDS", help="Leave out what was before.")] = 0.0
     to_s: Annotated[float | None, typer.Option("--to", metavar="SECONDS", help="Leave out what comes after.")] = None
@@ -48,12 +49,17 @@ class ExportOptions:
     )
     fps: Annotated[float | None, typer.Option(help="Resample to so many frames a second.")] = None
     in_place: Annotated[bool, typer.Option("--in-place", help="Keep the hips above one point.")] = False
+    engine: Annotated[
+        bool, typer.Option("--engine", help="For game engines: begin at the origin facing +Z, after one frame of the T-pose.")
+    ] = False
+    retarget: Retarget = None
     imported: ImportOptions
 
 
 @add_settings_options
 def export(settings: Settings, options: ExportOptions) -> None:
-    """Turn a recording, or a motion file, into files for other programs: BVH, TRC, C3D, CSV, GLB or VRM animation."""
+    """Turn a recording, or a motion file, into files for other programs: BVH, TRC, C3D, CSV, GLB, FBX or VRM animation."""
+    from database.files.avatar import read_avatar
     from stream.export.read import is_motion_file
     from stream.recording.folders import find_take
 
@@ -61,17 +67,21 @@ def export(settings: Settings, options: ExportOptions) -> None:
     recording = options.recording if is_motion else find_take(options.recording)
     files = plan_export_files(recording, options.out or (), options.format_ or ())
     _check(files, options)
+    avatar = None if options.retarget is None else read_avatar(options.retarget)
     take = _part(_imported(options) if is_motion else _smoothed(_motion(recording), options.smooth), options)
-    write_takes(files, take)
+    write_takes(files, take, avatar)
     for wanted in files:
         typer.echo(f"{wanted.file}: {len(take)} frames, {take.seconds[-1]:.2f} s ({wanted.format})")
 
 
 def _check(files: list[ExportFile], options: ExportOptions) -> None:
     """Raise DuocapError for what cannot be done: better now than after the work."""
+    from stream.export.fbx import find_blender
     from tools.replay.replay import check_smoothing_window
 
     check_folders(*(wanted.file for wanted in files))
+    if any(wanted.format == "fbx" for wanted in files):
+        find_blender()
     check_smoothing_window(options.smooth)
     fps, from_s, to_s = options.fps, options.from_s, options.to_s
     if fps is not None and not 0.0 < fps <= MAX_FPS:
@@ -116,9 +126,10 @@ def _smoothed(motion: "RecordedMotion", window_s: float) -> "Take":
 def _part(take: "Take", options: ExportOptions) -> "Take":
     """Return the part of a take that is wanted, at the rate that is wanted."""
     from stream.export.resampling import resample_evenly
-    from stream.export.take import cut_take
+    from stream.export.take import cut_take, prepare_for_engine
     from stream.export.take import remove_root_motion as on_the_spot
 
     part = cut_take(take, options.from_s, float("inf") if options.to_s is None else options.to_s)
     part = part if options.fps is None else resample_evenly(part, options.fps)
-    return on_the_spot(part) if options.in_place else part
+    part = on_the_spot(part) if options.in_place else part
+    return prepare_for_engine(part) if options.engine else part

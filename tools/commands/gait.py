@@ -8,7 +8,7 @@ import typer
 
 from config.settings import Settings
 from tools.arguments import check_folders
-from tools.commands.options import OptionalSubject, add_settings_options
+from tools.commands.options import ImportOptions, InProject, OptionalSubject, add_settings_options
 from tools.progress import open_progress_bar
 
 
@@ -17,13 +17,16 @@ class GaitOptions:
     """Options of `duocap gait`."""
 
     take: Annotated[
-        Path, typer.Argument(metavar="TAKE", help="A recording, BVH, AMC, or markers in C3D or TRC of somebody who walks.")
+        Path,
+        typer.Argument(metavar="TAKE", help="A recording, BVH, AMC, or markers in C3D or TRC of somebody who walks."),
+        InProject("take"),
     ]
     out: Annotated[
         list[Path] | None,
         typer.Option(metavar="FILE", help="Write .csv, one row a step, or .c3d, the take with its events; repeatable."),
     ] = None
     subject: OptionalSubject = None
+    imported: ImportOptions
 
 
 @add_settings_options
@@ -42,8 +45,9 @@ def gait(settings: Settings, options: GaitOptions) -> None:
             )
         if file.resolve() == options.take.resolve():
             raise DuocapError(f"--out {file}: is the take itself; choose another name")
+    hints = options.imported.read_hints()
     with open_progress_bar("gait") as show:
-        motion = read_motion(options.take, options.subject, show)
+        motion = read_motion(options.take, options.subject, hints, show)
     found = measure_gait(motion)
     for line in found.lines():
         typer.echo(line)

@@ -20,7 +20,8 @@ Where it goes: a command of its own is a function of the command's name in tools
 (`duocap database build`) is `app = typer.Typer()` in tools/commands/<group>.py or tools/commands/<group>/group.py.
 Name either in COMMANDS of tools/cli.py. Import heavy modules (numba, cv2, scipy) inside the function, so that --help is quick.
 
-Every option that more than one command has is declared here, and only here.
+Every option that more than one command has is declared here, and only here. An option that a project knows
+(tools/project_file.py) is declared with `InProject`: there its value is the default, and the help says so.
 """
 
 import functools
@@ -37,12 +38,30 @@ from config.logs import LogSettings, start_logs
 from config.settings import LOCAL_MODELS, Settings
 from tools.arguments import parse_seconds_range
 from tools.outputs import VMC_OPTION
+from tools.project_file import read_project_file
 
 if TYPE_CHECKING:
     from capture.recording.recording import RecordingSpec
     from database.files.retarget import ImportHints
 
 P = ParamSpec("P")
+MARKS = "in_project"  # attribute of a command: its options that a project knows, which tools/cli.py looks up
+
+
+@dataclass(frozen=True, slots=True)
+class InProject:
+    """Metadata of an option whose default is what the project of the folder says.
+
+    Attributes:
+        key: of `ProjectFile.list_defaults`.
+        unless: other options, which say it in another way: where one of them is given, the project's value is not taken.
+        beside: a file of a session; a VIEW that holds one knows better than the project.
+    """
+
+    key: str
+    unless: tuple[str, ...] = ()
+    beside: str = ""
+
 
 RIG_HELP = "The cameras: rig.toml."
 SUBJECT_HELP = "The performer: subject.toml (duocap calibrate subject)."
@@ -71,8 +90,16 @@ TakeFile = Annotated[
     typer.Argument(
         metavar="TAKE", help="A recording (.mcap), a session's folder, or a motion: .bvh, .amc with its .asf, .glb, .gltf, .vrma."
     ),
+    InProject("take"),
 ]
-RecordingFile = Annotated[Path, typer.Argument(metavar="RECORDING", help="A recording (.mcap), or the folder of a session.")]
+RecordingFile = Annotated[
+    Path, typer.Argument(metavar="RECORDING", help="A recording (.mcap), or the folder of a session."), InProject("take")
+]
+DictionaryFile = Annotated[Path, typer.Option(metavar="FILE.sparse", help="The dictionary to write.")]
+PoseAtoms = Annotated[
+    int | None,
+    typer.Option("--atoms", min=1, max=100, metavar="T", help="Atoms of a pose: few, it is natural; many, it is as asked."),
+]
 Motions = Annotated[
     list[Path] | None,
     typer.Argument(
@@ -82,15 +109,18 @@ Motions = Annotated[
 Builtin = Annotated[
     list[str] | None, typer.Option(metavar="NAME", help="A built-in motion, such as walk or punches; repeatable.")
 ]
-Rig = Annotated[Path, typer.Option(metavar="FILE", help=RIG_HELP)]
-OptionalRig = Annotated[Path | None, typer.Option(metavar="FILE", help=RIG_HELP)]
-Subject = Annotated[Path, typer.Option(metavar="FILE", help=SUBJECT_HELP)]
-OptionalSubject = Annotated[Path | None, typer.Option(metavar="FILE", help=SUBJECT_HELP)]
+Rig = Annotated[Path, typer.Option(metavar="FILE", help=RIG_HELP), InProject("rig")]
+OptionalRig = Annotated[Path | None, typer.Option(metavar="FILE", help=RIG_HELP), InProject("rig", beside="rig.toml")]
+Subject = Annotated[Path, typer.Option(metavar="FILE", help=SUBJECT_HELP), InProject("subject")]
+OptionalSubject = Annotated[
+    Path | None, typer.Option(metavar="FILE", help=SUBJECT_HELP), InProject("subject", beside="subject.toml")
+]
 Database = Annotated[
     Path | None,
     typer.Option(
         metavar="FILE", help="Motion database; default the one of `duocap database get` or `use`, else the built-in motions."
     ),
+    InProject("database"),
 ]
 Timestamps = Annotated[Path | None, typer.Option(metavar="FILE", help="CSV with the time of each frame.")]
 VideoFps = Annotated[float | None, typer.Option(help="Frames a second, instead of what the videos say.")]
@@ -133,6 +163,9 @@ ForceTakeFiles = Annotated[
     typer.Option(metavar="FILE", help="Write .bvh, .csv, .glb, .vrma, .trc, or with forces .mcap or .c3d; repeatable."),
 ]
 TakeFps = Annotated[float, typer.Option(help="Frames a second of what is written.")]
+Retarget = Annotated[
+    Path | None, typer.Option("--retarget", metavar="AVATAR", help="Move your own avatar: .vrm, or .glb of a humanoid.")
+]
 RecordFile = Annotated[Path | None, typer.Option(metavar="FILE", help="Record the stream to a new file, such as walk.mcap.")]
 RecordSession = Annotated[
     Path | None,
@@ -196,6 +229,7 @@ class CameraOptions:
     camera: Annotated[
         list[str] | None,
         typer.Option(metavar="CAM", help=f"A {CAMERA_HELP} Once for each camera of the rig, in its order."),
+        InProject("cameras", unless=("left", "right")),
     ] = None
     left: Annotated[str | None, typer.Option(metavar="CAM", help="The first camera, as --camera.")] = None
     right: Annotated[str | None, typer.Option(metavar="CAM", help="The second camera, likewise.")] = None
@@ -217,6 +251,11 @@ class StyleOptions:
     ] = False
 
 
+Person = Annotated[
+    str | None, typer.Option(metavar="NAME", help="Whose markers, where several people's are in a file: the name before labels.")
+]
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ImportOptions:
     """What is known of a motion of another program, in place of what is found in it."""
@@ -236,6 +275,8 @@ class ImportOptions:
         Path | None, typer.Option(metavar="FILE.toml", help='Which joint is which in a motion file: hips = "Bone01", ...')
     ] = None
 
+    person: Person = None
+
     def read_hints(self) -> "ImportHints":
         """Return what the reader of motion files takes. Raises FileFormatError: the file of names."""
         from config.files import read_toml
@@ -243,7 +284,7 @@ class ImportOptions:
         from database.files.retarget import ImportHints
 
         names = {} if self.names is None else check_names_given(str(self.names), read_toml(self.names))
-        return ImportHints(self.unit or "", self.up or "", self.rate or 0.0, names)
+        return ImportHints(self.unit or "", self.up or "", self.rate or 0.0, names, self.person or "")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -297,23 +338,51 @@ def add_settings_options(command: Callable[Concatenate[Any, P], None]) -> Callab
     kinds = {name: hints[name] for name in others}
 
     @functools.wraps(command)
-    def run(**values: Any) -> None:
+    def run(context: typer.Context, **values: Any) -> None:
+        _drop_known_better(context, values, marks)
         common: CommonOptions = _build_options(CommonOptions, values)
         start_logs(LogSettings(common.verbose, common.log_file))
-        given = common if hints[first] is CommonOptions else load_settings(common.config_file, common.set_values or ())
+        given = common if hints[first] is CommonOptions else _load_settings_here(common)
         own = {name: _build_options(kind, values) if is_dataclass(kind) else values[name] for name, kind in kinds.items()}
         bound: Callable[..., None] = command
         bound(given, **own)
 
-    parameters: list[inspect.Parameter] = []
+    parameters = [inspect.Parameter("context", inspect.Parameter.KEYWORD_ONLY, annotation=typer.Context)]
     for name, kind in kinds.items():
         default = signature.parameters[name].default
         parameters += _list_parameters(kind) if is_dataclass(kind) else [_create_parameter(name, kind, default)]
     parameters += _list_parameters(CommonOptions)
+    marks = {parameter.name: mark for parameter in parameters if (mark := _find_project_mark(parameter.annotation)) is not None}
+    vars(run)[MARKS] = marks
     del run.__dict__["__wrapped__"]  # or typer would look through to the signature of `command`
     run.__signature__ = inspect.Signature(parameters)  # type: ignore[attr-defined]
     run.__annotations__ = {parameter.name: parameter.annotation for parameter in parameters} | {"return": None}
     return run
+
+
+def _find_project_mark(annotation: Any) -> InProject | None:
+    """Return how an option is found in a project, None where it is not; the outermost mark counts."""
+    metadata: Sequence[object] = getattr(annotation, "__metadata__", ())
+    return next((mark for mark in reversed(metadata) if isinstance(mark, InProject)), None)
+
+
+def _drop_known_better(context: typer.Context, values: dict[str, Any], marks: Mapping[str, InProject]) -> None:
+    """Drop the project's values where other options, or the session that is read, say it in another way."""
+    views: list[str] = values.get("views") or []
+    for name, mark in marks.items():
+        source = context.get_parameter_source(name)
+        said = any(values.get(other) for other in mark.unless)
+        beside = bool(mark.beside) and len(views) == 1 and (Path(views[0]) / mark.beside).is_file()
+        if source is not None and source.name == "DEFAULT_MAP" and (said or beside):
+            values[name] = None
+
+
+def _load_settings_here(common: CommonOptions) -> Settings:
+    """Return the settings; in a project recordings go to its takes unless told otherwise."""
+    settings, project = load_settings(common.config_file, common.set_values or ()), read_project_file(Path())
+    if project is None or "stream.recordings" in settings.given:
+        return settings
+    return replace(settings, stream=replace(settings.stream, recordings=str(Path(project.takes).absolute())))
 
 
 def _list_parameters(kind: Any) -> Iterator[inspect.Parameter]:

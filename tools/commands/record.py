@@ -10,8 +10,9 @@ import typer
 from config.settings import Settings
 from tools.arguments import check_session_path, set_model
 from tools.commands.landmarks import set_landmarks
-from tools.commands.options import CameraOptions, Database, LandmarkModel, Model, VideoFps, add_settings_options
+from tools.commands.options import CameraOptions, Database, InProject, LandmarkModel, Model, VideoFps, add_settings_options
 from tools.commands.run import order_cameras
+from tools.progress import open_status_line
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -22,8 +23,13 @@ class RecordOptions:
     rig: Annotated[
         Path | None,
         typer.Option(metavar="FILE", help="The cameras: rig.toml; with --subject poses as well."),
+        InProject("rig of poses"),
     ] = None
-    subject: Annotated[Path | None, typer.Option(metavar="FILE", help="The performer: subject.toml; with --rig.")] = None
+    subject: Annotated[
+        Path | None,
+        typer.Option(metavar="FILE", help="The performer: subject.toml; with --rig."),
+        InProject("subject of poses"),
+    ] = None
     database: Database = None
     out: Annotated[
         Path | None,
@@ -46,7 +52,8 @@ def record(settings: Settings, options: RecordOptions) -> None:
     settings = set_landmarks(settings, options.landmarks)
     cameras, folder = order_cameras(options.cameras), _folder(settings, options.out)
     if options.rig is None or options.subject is None:
-        report = record_cameras(settings, cameras, folder, options.fps, options.seconds, _note)
+        with open_status_line() as line:
+            report = record_cameras(settings, cameras, folder, options.fps, options.seconds, line.tell, line.show)
         typer.echo("\n".join(report.lines()))
         return
     from calibration.formats.rig_file import read_rig
@@ -66,9 +73,13 @@ def record(settings: Settings, options: RecordOptions) -> None:
         record=folder,
         seconds=options.seconds,
     )
-    done = run_live(
-        set_model(settings, options.model), what, _note, lambda tally, status: _note(format_status(status, tally.recent_ms()))
-    )
+    with open_status_line() as line:
+        done = run_live(
+            set_model(settings, options.model),
+            what,
+            line.tell,
+            lambda tally, status, recording: line.show(format_status(status, tally.recent_ms(), recording)),
+        )
     typer.echo("\n".join(done.lines()))
     typer.echo(f"recorded {folder}; again: duocap replay {folder}")
 

@@ -12,6 +12,7 @@ from tools.arguments import check_folders, check_recording_file, check_sources, 
 from tools.commands.landmarks import set_landmarks
 from tools.commands.options import (
     Database,
+    InProject,
     Lag,
     Model,
     OptionalRig,
@@ -57,6 +58,7 @@ class ReplayOptions:
             help="A video or a folder of images of each camera, one to eight, in the order of the rig; or, alone, the folder "
             "of a session, or of a project of caliscope, FreeMoCap, Pose2Sim or EasyMocap.",
         ),
+        InProject("takes"),
     ]
     rig: OptionalRig = None
     subject: OptionalSubject = None
@@ -69,7 +71,7 @@ class ReplayOptions:
             help="Which cameras of the rig the videos are of; of a project of another program: which to use, or best for a pair.",
         ),
     ] = None
-    database: Database = None
+    database: Annotated[Database, InProject("database", beside="session.toml")] = None
     videos: VideoOptions
     realtime: Annotated[bool, typer.Option("--realtime", help="Run at the speed of the recording, not as fast as it goes.")] = (
         False

@@ -15,6 +15,7 @@ from tools.commands.options import (
     CameraOptions,
     Database,
     Headless,
+    InProject,
     Lag,
     LandmarkModel,
     Model,
@@ -39,7 +40,7 @@ class RunOptions:
     database: Database = None
     fps: VideoFps = None
     headless: Headless = False
-    vmc: Vmc = None
+    vmc: Annotated[Vmc, InProject("vmc")] = None
     record: RecordSession = None
     model: Model = None
     landmarks: LandmarkModel = None
@@ -52,6 +53,7 @@ class RunOptions:
             max=120.0,
             help="Learn the empty room for so long at the start, such as 4, with a countdown to step out of view.",
         ),
+        InProject("background"),
     ] = None
     seconds: Annotated[float | None, typer.Option(min=0.1, help="End after so long.", show_default="until Ctrl-C")] = None
     styles: StyleOptions
@@ -64,6 +66,7 @@ def run(settings: Settings, options: RunOptions) -> None:
     from calibration.subject.subject import read_subject
     from stream.publish.publisher import choose_address
     from tools.database.installed import find_default_database
+    from tools.progress import open_status_line
     from tools.run.report import format_status
     from tools.run.run import LiveRun, run_live
     from tools.viewer import open_viewer
@@ -87,9 +90,12 @@ def run(settings: Settings, options: RunOptions) -> None:
         style=styles.style,
         save_style=styles.save_style,
     )
-    with open_viewer(settings, _note, stay=False, wanted=not options.headless):
+    with open_status_line() as line, open_viewer(settings, line.tell, stay=False, wanted=not options.headless):
         report = run_live(
-            set_model(settings, options.model), what, _note, lambda tally, status: _note(format_status(status, tally.recent_ms()))
+            set_model(settings, options.model),
+            what,
+            line.tell,
+            lambda tally, status, recording: line.show(format_status(status, tally.recent_ms(), recording)),
         )
     typer.echo("\n".join(report.lines()))
 

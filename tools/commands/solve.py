@@ -10,7 +10,7 @@ import typer
 from config.optical import list_optical_sets
 from config.settings import Settings
 from tools.arguments import check_folders
-from tools.commands.options import Database, add_settings_options
+from tools.commands.options import Database, Person, add_settings_options
 from tools.progress import open_progress_bar
 
 
@@ -29,6 +29,7 @@ class SolveCommandOptions:
             metavar="SET|FILE", help=f"Markers worn: {', '.join(list_optical_sets())}, or a markers.toml; default by the labels."
         ),
     ] = None
+    person: Person = None
     database: Database = None
     report: Annotated[
         Path | None, typer.Option(metavar="FILE", help="Write labels, gaps and residuals: as JSON if it ends so, else as text.")
@@ -47,7 +48,7 @@ def solve(settings: Settings, options: SolveCommandOptions) -> None:
 
     check_folders(*options.out, *(() if options.report is None else (options.report,)))
     files = plan_export_files(options.take, options.out, ())
-    take = prepare_marker_file(options.take, options.markers)
+    take = prepare_marker_file(options.take, options.markers, options.person or "")
     database = open_default() if options.database is None else open_database(options.database)
     with open_progress_bar("solving") as progress:
         solved = solve_take(take, database, progress)

@@ -1,14 +1,14 @@
 """`duocap view`: the running stream, recordings or motions in the browser."""
 
 import tempfile
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
 from config.settings import Settings
-from tools.commands.options import BrowserPageOptions, ImportOptions, add_settings_options
+from tools.commands.options import BrowserPageOptions, ImportOptions, Retarget, add_settings_options
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -25,6 +25,7 @@ class ViewOptions:
     ] = None
     page: BrowserPageOptions
     at_s: Annotated[float | None, typer.Option("--at", min=0.0, metavar="SECONDS", help="Stop a recording at this time.")] = None
+    retarget: Retarget = None
     imported: ImportOptions
 
 
@@ -37,6 +38,8 @@ def view(settings: Settings, options: ViewOptions) -> None:
     from tools.viewer import ViewPlan, can_browse, show_viewer
 
     settings, browser = options.page.change_settings(settings), options.page.browser and can_browse()
+    if options.retarget is not None:
+        settings = replace(settings, viewer=replace(settings.viewer, avatar=str(options.retarget)))
     if options.recordings and len(options.recordings) == 1 and is_report(options.recordings[0]):
         show_report(options.recordings[0], settings, typer.echo, browser=browser)
         return
@@ -48,4 +51,4 @@ def view(settings: Settings, options: ViewOptions) -> None:
     hints = options.imported.read_hints()
     with tempfile.TemporaryDirectory(prefix="duocap-view-") as folder:
         files = tuple(find_recording(file, Path(folder), hints, typer.echo) for file in given)
-        show_viewer(ViewPlan(settings, files, browser, options.at_s), typer.echo)
+        show_viewer(ViewPlan(settings, files, browser, options.at_s, tuple(given)), typer.echo)

@@ -156,6 +156,7 @@ METHODS: dict[str, Callable[[Subject, Examples, SolveSettings], Method]] = {
     "LWR": lambda subject, examples, _: WeightedRegression(subject, examples, LWR_TUNING),
     "average": lambda subject, examples, _: WeightedRegression(subject, examples, AVERAGE_TUNING),
     "paper": lambda subject, examples, settings: EstimatorMethod(subject, examples, replace(settings, model="paper")),
+    "paper-si": lambda subject, examples, settings: EstimatorMethod(subject, examples, replace(settings, model="paper-si")),
     "ours": lambda subject, examples, settings: EstimatorMethod(subject, examples, settings),
 }
 USUAL = ("NN", "LWR", "paper", "ours")

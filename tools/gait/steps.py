@@ -18,6 +18,9 @@ from tools.gait.events import FeetMotion
 
 BELT_M_S = 0.15  # feet that stand on the ground are slower, on a belt faster
 STEP_S = (0.2, 2.0)  # a sprinter's steps are no shorter; who takes longer has stopped
+BOTH_S = 0.06  # brisk walks have 0.1 s, and runs, whose feet by these events leave late, 0.04 s
+STRIDE_M = 0.3  # twice what a foot must go for a step: who goes ahead less steps on the spot
+SEVERAL = 0.5  # share of the strikes: a walk that stops and turns has fewer that follow no other
 FLAT = (0.2, 0.5)  # share of the stance in which the heel stands
 SIDES = ("left", "right")
 
@@ -51,10 +54,15 @@ class FootStep:
 
 @dataclass(frozen=True, slots=True)
 class GaitReport:
-    """Steps of a walk in the order of time. belt_m_s: the treadmill's speed, 0 over ground."""
+    """Steps of a walk in the order of time.
+
+    belt_m_s: the treadmill's speed, 0 over ground; both_s: how long both feet are on the ground in a step, median [s], nan
+    if not known.
+    """
 
     steps: tuple[FootStep, ...]
     belt_m_s: float
+    both_s: float = math.nan
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,7 +94,29 @@ def measure_steps(motion: FeetMotion, events: Sequence[GaitEvent]) -> GaitReport
         step_s = np.nan if other is None else stance.begin_s - other.begin_s
         stride_s = np.nan if last is None else stance.begin_s - stances[last].begin_s
         steps.append(FootStep(stance.foot, stance.begin_s, step_s, stride_s, length, width, stride, share, double))
-    return GaitReport(tuple(steps), belt_m_s)
+    both_s = [first.end_s - second.begin_s for first, second in pairwise(stances) if _is_step(first, second)]
+    known = [seconds for seconds in both_s if not math.isnan(seconds)]
+    return GaitReport(tuple(steps), belt_m_s, float(np.median(known)) if known else math.nan)
+
+
+def describe_no_walk(report: GaitReport) -> tuple[str, ...]:
+    """Return in words what of a motion is not walking, if anything.
+
+    Who walks has both feet on the ground for a while in every step, which is what tells walking from running, goes ahead, and
+    strikes with one foot after the other.
+    """
+    stride_m, step_s = (np.array([getattr(step, name) for step in report.steps]) for name in ("stride_m", "step_s"))
+    found = []
+    if report.both_s < BOTH_S:
+        found.append(f"both feet are on the ground for {max(1e3 * report.both_s, 0.0):.0f} ms of a step alone: that is running")
+    if np.isfinite(stride_m).any() and np.nanmedian(stride_m) < STRIDE_M:
+        found.append(f"strides of {np.nanmedian(stride_m):.2f} m: nobody goes anywhere")
+    others = int(np.isnan(step_s).sum())
+    if others > SEVERAL * len(step_s):
+        found.append(f"{others} of {len(step_s)} strikes do not follow one of the other foot")
+    if not found:
+        return ()
+    return (f"this is no walk, what follows may mean nothing: {'; '.join(found)}",)
 
 
 def _is_step(first: _Stance, second: _Stance) -> bool:

@@ -11,7 +11,7 @@ from config.files import write_atomically
 from stream.export.c3d import write_c3d
 from stream.export.events import GaitEvent
 from tools.gait.events import compute_feet_motion, find_gait_events
-from tools.gait.steps import FootStep, GaitReport, format_gait, format_steps_csv, measure_steps
+from tools.gait.steps import FootStep, GaitReport, describe_no_walk, format_gait, format_steps_csv, measure_steps
 from tools.physics.motion import PhysicalMotion
 
 
@@ -33,7 +33,7 @@ def measure_gait(motion: PhysicalMotion) -> Gait:
     """Return events and steps of a motion, range by range. Raises DuocapError: nobody takes a step in it."""
     events: list[GaitEvent] = []
     steps: list[FootStep] = []
-    belts = []
+    belts, both = [], []
     for rows in motion.ranges:
         take = motion.take
         feet = compute_feet_motion(take.skeleton, take.rotvec[rows.slice], take.root_m[rows.slice], motion.fps)
@@ -43,11 +43,14 @@ def measure_gait(motion: PhysicalMotion) -> Gait:
         events += [GaitEvent(event.seconds + start_s, event.foot, event.kind) for event in found]
         steps += [step.after(start_s) for step in report.steps]
         belts += [report.belt_m_s] * len(report.steps)
+        both += [report.both_s] * len(report.steps)
     if not np.isfinite([step.step_s for step in steps]).any():
         raise DuocapError(
             f"{motion.name}: no steps in {len(motion.take)} frames; expected somebody who walks, one foot after the other"
         )
-    return Gait(motion.notes, tuple(events), GaitReport(tuple(steps), float(np.median(belts))))
+    known = [seconds for seconds in both if np.isfinite(seconds)]
+    report = GaitReport(tuple(steps), float(np.median(belts)), float(np.median(known)) if known else np.nan)
+    return Gait((*motion.notes, *describe_no_walk(report)), tuple(events), report)
 
 
 def write_gait(file: Path, motion: PhysicalMotion, found: Gait) -> str:

@@ -20,14 +20,28 @@ from config.settings import Settings
 from stream.guidance.page import AGAIN, CLOSE, GuidePage, PageResult
 from stream.web.server import format_page_url, open_server
 from tools.interrupt import raise_on_interrupt
-from tools.viewer import SEEN_S, can_browse, open_browser, wants_dark
+from tools.viewer import SEEN_S, can_browse, open_browser, tell_page, wants_dark
 
 TURN_S = 0.1
 
 
+OpenPage = Callable[[str], contextlib.AbstractContextManager[GuidePage | None]]  # from its title
+
+
 @contextlib.contextmanager
-def open_guide_page(settings: Settings, title: str, tell: Callable[[str], None], wanted: bool) -> Iterator[GuidePage | None]:
-    """Open a page while the block runs; yields None where it is not wanted or could not be opened: words in the terminal do.
+def open_no_page(title: str) -> Iterator[None]:
+    """Open no page: words in the terminal do."""
+    yield None
+
+
+def choose_page(settings: Settings, tell: Callable[[str], None], wanted: bool) -> OpenPage:
+    """Return the way to open the page of a guided calibration of its own, or none where it is not wanted."""
+    return partial(open_guide_page, settings, tell=tell) if wanted else open_no_page
+
+
+@contextlib.contextmanager
+def open_guide_page(settings: Settings, title: str, tell: Callable[[str], None]) -> Iterator[GuidePage | None]:
+    """Open a page while the block runs; yields None where it could not be opened: words in the terminal do.
 
     A page is told of, and opened by itself where there is a display.
 
@@ -35,20 +49,18 @@ def open_guide_page(settings: Settings, title: str, tell: Callable[[str], None],
         settings: settings of the run.
         title: title of the page.
         tell: receives progress messages as text.
-        wanted: whether there is to be a page.
     """
     page = None
-    if wanted:
-        try:
-            server = open_server(settings.viewer.host, settings.viewer.port, "duocap")
-        except DuocapError as error:
-            tell(f"without a page: {error}")
-        else:
-            page = GuidePage(server, title, wants_dark(settings.viewer.theme))
-            url = format_page_url(settings.viewer.host, server.get_port())
-            tell(f"guidance: {url}")
-            if can_browse():
-                open_browser(url)
+    try:
+        server = open_server(settings.viewer.host, settings.viewer.port, "duocap")
+    except DuocapError as error:
+        tell(f"without a page: {error}")
+    else:
+        page = GuidePage(server, title, wants_dark(settings.viewer.theme))
+        url = format_page_url(settings.viewer.host, server.get_port())
+        tell_page("guidance", url, settings.viewer.port, tell, "")
+        if can_browse():
+            open_browser(url)
     try:
         yield page
     finally:

@@ -21,7 +21,7 @@ from stream.guidance.page import GuidePage
 from tools.calibrate.rig import RigTask, calibrate_moments
 from tools.guide.boards import BoardSession, CollectedViews
 from tools.guide.cameras import GuidedCameras, plan_guided_cameras
-from tools.guide.page import GuideOutcome, Progress, guide_until_accepted, open_guide_page
+from tools.guide.page import GuideOutcome, OpenPage, Progress, guide_until_accepted, open_no_page
 from tools.guide.show import GuideShow
 from tools.run.cameras import CameraKind, find_camera_kind
 
@@ -41,7 +41,7 @@ def watch_boards(
     finish: Finish,
     *,
     fps: float | None = None,
-    browser: bool = True,
+    open_page: OpenPage = open_no_page,
     tell: Tell = print,
 ) -> GuideOutcome:
     """Guide somebody with a board before one camera to eight, then have `finish` calibrate with the views.
@@ -55,7 +55,7 @@ def watch_boards(
         finish: gets views and a way to tell how far it is (words, share or None), and gives what came out; what it raises as
             DuocapError is shown on the page, too.
         fps: asked of the cameras; None: their own.
-        browser: guide by a page.
+        open_page: opens the page that guides, by its title.
         tell: receives progress messages as text.
     Raises: DuocapError: no camera, too few views, or what `finish` raised or gave as its error.
     """
@@ -66,7 +66,7 @@ def watch_boards(
         collected = _collect_views(plans, sources, board, page, tell, stills)
         return collected, f"with {len(collected.moments)} views"
 
-    return guide_until_accepted(open_guide_page(settings, "Calibrate the cameras", tell, browser), collect, finish, tell)
+    return guide_until_accepted(open_page("Calibrate the cameras"), collect, finish, tell)
 
 
 def _collect_views(
@@ -101,7 +101,7 @@ def _collect_views(
 
 
 def calibrate_live(
-    settings: Settings, sources: Sequence[str], task: RigTask, fps: float | None, browser: bool, tell: Tell
+    settings: Settings, sources: Sequence[str], task: RigTask, fps: float | None, open_page: OpenPage, tell: Tell
 ) -> None:
     """Guide, then calibrate; the page shows the verdict too.
 
@@ -110,7 +110,7 @@ def calibrate_live(
         sources: sources of the cameras as the user named them.
         task: options of the calibration and files to write.
         fps: asked of the cameras; None: their own.
-        browser: guide by a page.
+        open_page: opens the page that guides, by its title.
         tell: receives progress messages as text.
     Raises: DuocapError: no camera, too few views, or a fail.
     """
@@ -126,4 +126,4 @@ def calibrate_live(
         done = calibrate_moments(collected.moments, collected.sizes, named, say)
         return GuideOutcome(done.report, tuple(line for line in lines if line not in done.report.lines), done.picture, done.error)
 
-    watch_boards(settings, sources, task.board, finish, fps=fps, browser=browser, tell=tell)
+    watch_boards(settings, sources, task.board, finish, fps=fps, open_page=open_page, tell=tell)

@@ -24,7 +24,7 @@ from tools.calibrate.outcome import choose_report_picture, print_report
 from tools.calibrate.session import fit_subject_to_pairs, format_subject
 from tools.calibrate.subject import SubjectTask, write_subject_result
 from tools.guide.cameras import GuidedCameras, plan_guided_cameras
-from tools.guide.page import GuideOutcome, Progress, guide_until_accepted, open_guide_page
+from tools.guide.page import GuideOutcome, OpenPage, Progress, guide_until_accepted, open_no_page
 from tools.guide.show import GuideShow
 from tools.guide.tpose import TposeSession
 from tools.run.cameras import describe_room
@@ -47,7 +47,7 @@ class TposeWatch:
         skeletons: skeletons of the database.
         fps: asked of the cameras, None: their own.
         learn_s: time at the start during which the performer is out of view and the background is learned [s].
-        browser: guide by a page.
+        open_page: opens the page that guides, by its title.
     """
 
     sources: Sequence[str]
@@ -56,7 +56,7 @@ class TposeWatch:
     skeletons: Sequence[Skeleton]
     fps: float | None = None
     learn_s: float = 0.0
-    browser: bool = True
+    open_page: OpenPage = open_no_page
 
 
 def watch_tpose(settings: Settings, watch: TposeWatch, finish: Finish, tell: Tell = print) -> GuideOutcome:
@@ -82,7 +82,7 @@ def watch_tpose(settings: Settings, watch: TposeWatch, finish: Finish, tell: Tel
         pairs = _wait_for_tpose(plans, watch, make_guide, settings, page, tell)
         return pairs, f"with {len(pairs)} views of the T-pose"
 
-    return guide_until_accepted(open_guide_page(settings, "Calibrate the performer", tell, watch.browser), collect, finish, tell)
+    return guide_until_accepted(watch.open_page("Calibrate the performer"), collect, finish, tell)
 
 
 def _wait_for_tpose(
@@ -123,7 +123,13 @@ def _check_rig_sizes(rig: Rig, sizes: Sequence[tuple[int, int]]) -> None:
 
 
 def calibrate_subject_live(
-    settings: Settings, sources: Sequence[str], task: SubjectTask, fps: float | None, learn_s: float, browser: bool, tell: Tell
+    settings: Settings,
+    sources: Sequence[str],
+    task: SubjectTask,
+    fps: float | None,
+    learn_s: float,
+    open_page: OpenPage,
+    tell: Tell,
 ) -> None:
     """Guide, then fit; the page shows the verdict too.
 
@@ -133,7 +139,7 @@ def calibrate_subject_live(
         task: the performer, and where to write.
         fps: asked of the cameras; None: their own.
         learn_s: time in which the background is learned [s].
-        browser: guide by a page.
+        open_page: opens the page that guides, by its title.
         tell: receives progress messages as text.
     Raises: DuocapError: no camera, no T-pose held, or a verdict of fail.
     """
@@ -152,5 +158,5 @@ def calibrate_subject_live(
             return GuideOutcome(result.report, (), picture, error)
         return GuideOutcome(result.report, (f"written to {task.out}",), picture)
 
-    watch = TposeWatch(sources, task.rig, task.markers, task.database.skeletons, fps, learn_s, browser)
+    watch = TposeWatch(sources, task.rig, task.markers, task.database.skeletons, fps, learn_s, open_page)
     watch_tpose(settings, watch, finish, tell)

@@ -172,15 +172,15 @@ def _animate_at_tempo(task: AnimateTask, progress: Callable[[int, int], None]) -
     dynamics = problem.dynamics()
     given = _build_contacts(script, files, problem.n_frames)
     tempo = script.tempo or 1.0
-    first = build_from_examples(learned, dynamics, problem.keys, given, problem.units, problem.n_frames, problem.fps * tempo)
+    first = build_from_examples(
+        learned, dynamics, problem.keys, given, problem.units, problem.n_frames, problem.fps * tempo, problem.surroundings
+    )
     if first.distance > UNLIKE:
         notes.append(
             f"{learned.name} was learned of nothing like it (nearest example at {first.distance:.1f}, expected below {UNLIKE:g})"
         )
-    q = first.q.copy()
-    q[:, 1] += problem.surroundings.height_m(q[:, 0], q[:, 2])
     level_m = files[script.keys[0].file].level_m if given is not None else first.level_m
-    problem = weigh_example_trust(replace(problem, parts=first.parts, level_m=level_m), replace(first, q=q))
+    problem = weigh_example_trust(replace(problem, parts=first.parts, level_m=level_m), first)
     for hold in script.footholds:
         rows = slice(round(hold.first_s * script.fps), round(hold.last_s * script.fps) + 1)
         if not first.parts[rows, hold.foot].any(axis=1).all():
@@ -188,7 +188,7 @@ def _animate_at_tempo(task: AnimateTask, progress: Callable[[int, int], None]) -
                 f"the {FEET[hold.foot]} foot is not down all the time from {hold.first_s:g} to {hold.last_s:g} s, where it has a "
                 "foothold; give it contacts there"
             )
-    got = animate_motion(problem, q, task.options, progress)
+    got = animate_motion(problem, first.q, task.options, progress)
     figures = measure_motion(problem, got.start), measure_motion(problem, got.q)
     told = (*notes, *_format_violations(figures[1]))
     energy = MotionEnergy(problem).evaluate(got.q).energy

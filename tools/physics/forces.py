@@ -1,7 +1,6 @@
 """The forces of a motion as a table, and what is said of them."""
 
 import csv
-import io
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -12,6 +11,7 @@ from config.arrays import Bools, Floats
 from config.errors import DuocapError, FileFormatError, describe_reason
 from config.files import write_atomically
 from config.joints import JOINTS
+from config.text import read_lines
 from reconstruct.models.physics.anthropometry import Anthropometry
 from reconstruct.models.physics.body import Body, build_body, estimate_stature_m
 from reconstruct.models.physics.contacts import N_FEET, N_PARTS, PART_NAMES, compute_part_positions, fit_ground
@@ -111,8 +111,8 @@ def read_contacts(file: Path, motion: PhysicalMotion) -> Bools:
     Raises FileFormatError: not such a table, or of another number of frames.
     """
     try:
-        rows = list(csv.DictReader(io.StringIO(file.read_text("utf-8"))))
-    except (OSError, UnicodeDecodeError, csv.Error) as error:
+        rows = list(csv.DictReader(read_lines(file, what="the table")))
+    except csv.Error as error:
         raise FileFormatError(f"{file}: cannot be read as a table ({describe_reason(error)})") from error
     missing = [name for name in PART_NAMES if not rows or name not in rows[0]]
     if missing:

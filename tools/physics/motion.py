@@ -1,6 +1,5 @@
 """Motions that physics is done with: motion files, recordings, and markers of a subject, at equal times."""
 
-import logging
 from collections.abc import Callable
 from dataclasses import dataclass
 from itertools import pairwise
@@ -9,7 +8,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from calibration.subject.marker_motion import MarkerMotion, UnknownMarkersError, read_marker_motion
+from calibration.subject.labelled import UnknownMarkersError
 from calibration.subject.poses import fit_poses_to_markers
 from calibration.subject.subject import read_subject
 from capture.rate import estimate_frame_period_s
@@ -17,22 +16,18 @@ from config.arrays import Floats
 from config.errors import DuocapError, FileFormatError
 from database.clips import Clip, find_runs
 from database.files.cleaning import FLIP_RAD_PER_S, ROOT_SPIKE_M_PER_S, clean_clip
-from database.files.read import SUFFIXES, read_imported_motion
+from database.files.points import is_marker_file
+from database.files.retarget import NO_HINTS, ImportHints
 from database.files.trc import read_trc
 from database.geometry.rotations import compute_geodesic_rad
 from reconstruct.models.physics.contacts import MIN_FRAMES
 from reconstruct.models.physics.dynamics import configurations_from_poses
 from reconstruct.pose import TrackingState
-from stream.export.from_recording import read_longest_motion
+from stream.export.read import is_motion_file, read_motion_file, read_take
 from stream.export.resampling import resample_evenly
 from stream.export.take import Take, TakeInfo
-from stream.recording.folders import find_take
-from stream.recording.recording import open_recording
 
-logger = logging.getLogger(__name__)
-
-RECORDING, TRC = ".mcap", ".trc"
-MARKERS = (TRC, ".c3d")
+TRC = ".trc"
 N_TORSO = 3  # torso markers that place a body
 Progress = Callable[[int, int | None], None]
 
@@ -79,52 +74,39 @@ class PhysicalMotion:
         return self.take.forces.mass_kg if given is None and self.take.forces is not None else given
 
 
-def read_motion(file: Path, subject: Path | None = None, progress: Progress = lambda done, total: None) -> PhysicalMotion:
-    """Read BVH, AMC, a recording, the markers of a subject in TRC, or markers of a usual set in C3D or TRC.
+def read_motion(
+    file: Path, subject: Path | None = None, hints: ImportHints = NO_HINTS, progress: Progress = lambda done, total: None
+) -> PhysicalMotion:
+    """Read any take: a motion file, a recording, markers of a usual set in C3D or TRC, or those of a subject in TRC.
 
     Args:
         file: the motion.
         subject: file of the performer whose own set the markers are; for TRC only.
+        hints: what the user says about a motion of another program.
         progress: called with the amount done and the whole amount.
     Raises: DuocapError: it cannot be read, or holds nothing that has accelerations.
     """
-    suffix = file.suffix.lower()
-    if not file.exists():
-        raise DuocapError(
-            f"{file}: no such file; give a motion ({', '.join(SUFFIXES)}), a recording ({RECORDING}) "
-            f"or markers ({', '.join(MARKERS)})"
-        )
-    if suffix == TRC and subject is not None:
+    if subject is not None:
+        if file.suffix.lower() != TRC:
+            raise DuocapError(f"--subject is for markers ({TRC}); {file.name} has a body of its own")
         motion = _motion_from_markers(file, subject, progress)
-    elif suffix in MARKERS and subject is None:
-        found = _read_usual_markers(file, progress)
-        for words in found.warnings:
-            logger.warning("%s: %s", file, words)
-        motion = motion_from_clip(found.clip, file.name, found.notes)
-    elif subject is not None:
-        raise DuocapError(f"--subject is for markers ({TRC}); {file.name} has a body of its own")
-    elif file.is_dir() or suffix == RECORDING:
-        recorded = read_longest_motion(open_recording(find_take(file)))
-        motion = motion_from_take(recorded.take(), file.name)
-    elif suffix not in SUFFIXES:
-        kinds = ", ".join(SUFFIXES)
-        raise DuocapError(
-            f"{file}: cannot be read as motion; give {kinds}, a recording ({RECORDING}), or markers ({', '.join(MARKERS)})"
-        )
+    elif is_motion_file(file) and file.exists():
+        motion = _motion_from_file(file, hints, progress)
     else:
-        imported = read_imported_motion(file)
-        motion = motion_from_clip(clean_clip(imported.clip)[0], file.name, tuple(imported.lines()))
+        motion = motion_from_take(read_take(file), file.name)
     if not motion.ranges:
         raise DuocapError(f"{file}: its {len(motion.take)} frames have no accelerations; give at least {MIN_FRAMES} tracked ones")
     return motion
 
 
-def _read_usual_markers(file: Path, progress: Progress) -> MarkerMotion:
-    """Read markers of a usual set. Raises FileFormatError, which says what to do about those of another."""
+def _motion_from_file(file: Path, hints: ImportHints, progress: Progress) -> PhysicalMotion:
+    """Read a motion of another program, cleaned, or markers of a usual set. Raises FileFormatError."""
+    notes: list[str] = []
     try:
-        return read_marker_motion(file, progress)
+        clip = read_motion_file(file, hints, notes.append, progress)
     except UnknownMarkersError as error:
         raise FileFormatError(f"{error}. A set of your own needs the body that wears it: a TRC and --subject") from error
+    return motion_from_clip(clip if is_marker_file(file) else clean_clip(clip)[0], file.name, tuple(notes))
 
 
 def motion_from_clip(clip: Clip, name: str, notes: tuple[str, ...] = ()) -> PhysicalMotion:

@@ -1,7 +1,8 @@
 """A motion as a strip of figures, without physics above and with it below: forces as arrows, key poses behind.
 
-Every figure stands in a place of its own and is seen from its side, a little from the front: what it is about is height, lean and
-forces, not where on the floor it was.
+Figures move along the page as far as the motion does along its way, on a ground with a mark every metre, and at least so far that
+they stand clear of each other. Every figure is seen from the side of its way, a little from the front. A long way goes on in the
+next line.
 """
 
 import io
@@ -26,10 +27,12 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
 GROUND, EXTERNAL, LACKING, KEY = ACCENT, MEASURED, "#C1121F", "#F0C800"
-FEW, MANY = 8, 13  # figures; more where there are many keys
-MANY_KEYS = 4
 SIDE_RAD = np.radians(25.0)  # from the side towards the front
-WIDE_M, NARROW_M = 1.25, 0.95  # places of figures
+EVERY_M, EVERY_S = 0.7, 0.6  # from figure to figure: so far along the way, or after so long where it hardly goes on
+CLEAR_M = 0.55  # between figures on the page, at least
+LINE_M = 13.0  # of a way, in a line of the page
+MOST_LINES = 2  # of the motion without physics, which is not drawn where there are more
+STEADY_HZ = 0.6  # a way is where the hips go without swaying
 WEIGHT_M = 0.5  # length of an arrow of body weight, on earth
 LEAST = 0.03  # of the weight: less is not drawn
 WIDTH_IN, DPI = 11.0, 82
@@ -62,50 +65,108 @@ class FigureRow:
         return np.asarray(np.max([self.ends_m[..., 1].max(axis=(1, 2)), *tips], axis=0))
 
 
+@dataclass(frozen=True, slots=True)
+class Line:
+    """A line of the page: frames, and where on it each stands, x_m (F,) [m]."""
+
+    frames: list[int]
+    x_m: list[float]
+
+
+def lay_lines(hips_m: Floats, fps: float, keys: list[int]) -> list[Line]:
+    """Return the lines of the page that a motion needs.
+
+    Args:
+        hips_m: places of the hips, (N, 3) [m].
+        fps: frames a second.
+        keys: frames that are shown in any case.
+    """
+    way = compute_way_m(hips_m, fps)
+    frames, x = [0], [0.0]
+    for n in range(1, len(way)):
+        gone, waited = way[n] - way[frames[-1]], (n - frames[-1]) / fps
+        soon = [key for key in keys if key > n and (way[key] - way[n]) < 0.6 * EVERY_M and (key - n) / fps < 0.6 * EVERY_S]
+        if n in keys or n == len(way) - 1 or ((gone > EVERY_M or waited > EVERY_S) and not soon):
+            frames.append(n)
+            x.append(x[-1] + max(gone, CLEAR_M))
+    lines: list[Line] = []
+    begin = 0.0
+    for frame, at in zip(frames, x, strict=True):
+        if not lines or at - begin > LINE_M:
+            lines.append(Line([], []))
+            begin = at
+        lines[-1].frames.append(frame)
+        lines[-1].x_m.append(at - begin)
+    return lines
+
+
+def compute_way_m(hips_m: Floats, fps: float) -> Floats:
+    """Return how far a motion has gone along its way in each frame, (N,) [m]."""
+    steps = np.diff(steady_places(hips_m, fps), axis=0)
+    return np.asarray(np.r_[0.0, np.cumsum(np.linalg.norm(steps, axis=1))])
+
+
+def compute_headings(hips_m: Floats, fps: float) -> Floats:
+    """Return the direction of the way in each frame, (N,) [rad] about Y from Z; where it stands still, that of the whole."""
+    places = steady_places(hips_m, fps)
+    whole = places[-1] - places[0]
+    ahead = np.gradient(places, axis=0) * fps + 0.2 * whole / max(float(np.linalg.norm(whole)), 0.1)
+    return np.asarray(np.arctan2(ahead[:, 0], ahead[:, 1]))
+
+
+def steady_places(hips_m: Floats, fps: float) -> Floats:
+    """Return where the hips go in the plane without swaying, (N, 2) [m]."""
+    from scipy.ndimage import gaussian_filter1d
+
+    return np.asarray(gaussian_filter1d(hips_m[:, [0, 2]], fps / (2.0 * np.pi * STEADY_HZ), axis=0, mode="nearest"))
+
+
 class Strip:
-    """The strip of one motion. frames: that are drawn; keys: key poses by their frames."""
+    """The strip of one motion."""
 
     def __init__(self, made: Animation) -> None:
         self.problem = made.problem
-        self.rows = [_build_row(made, q, number) for number, q in enumerate((made.start, made.q))]
         self.keys = {key.frame: _compute_bone_ends(self.problem, key.q[None])[0] for key in self.problem.keys}
-        self.frames = select_shown_frames(len(made.q), list(self.keys))
-        self.place_m = WIDE_M if len(self.frames) <= FEW else NARROW_M
-        way = made.q[-1, :3] - made.q[0, :3]
-        angle = np.arctan2(way[0], way[2]) + SIDE_RAD
-        self.across = np.array([np.sin(angle), 0.0, np.cos(angle)])
+        self.lines = lay_lines(made.q[:, :3], made.problem.fps, sorted(self.keys))
+        rows = [_build_row(made, q, number) for number, q in enumerate((made.start, made.q))]
+        self.rows = rows if len(self.lines) <= MOST_LINES else rows[1:]
+        self.angle = compute_headings(made.q[:, :3], made.problem.fps) + SIDE_RAD
+        self.length_m = max(line.x_m[-1] for line in self.lines)
+        self.shown = [frame for line in self.lines for frame in line.frames]
 
     def extent_m(self) -> tuple[float, float]:
         """Return the lowest and highest point of a row."""
-        over = [row.tops_m() - self._floor_m(row.ends_m[:, 0, 0]) for row in self.rows]
-        high = max(float(heights[self.frames].max()) for heights in over)
-        return -0.28 - 0.5 * self.place_m * float(np.abs(self.problem.surroundings.slope).sum()), high + 0.1
+        over = [row.tops_m() - self.floor_m(row.ends_m[:, 0, 0]) for row in self.rows]
+        high = max(float(heights[self.shown].max()) for heights in over)
+        return -0.28 - 0.5 * CLEAR_M * float(np.abs(self.problem.surroundings.slope).sum()), high + 0.1
 
-    def _floor_m(self, place_m: Floats) -> Floats:
+    def floor_m(self, place_m: Floats) -> Floats:
         """Return the height of the soles that stand at a place, (..., 3) [m]: a file's floor is not always at 0."""
         standing_m = float(self.problem.level_m.mean())
         return self.problem.surroundings.height_m(place_m[..., 0], place_m[..., 2]) + standing_m
 
-    def draw_row(self, axis: "Axes", row: FigureRow) -> None:
-        """Draw a row of figures."""
-        for slot, frame in enumerate(self.frames):
-            self._draw_figure(axis, row, frame, slot * self.place_m)
-        axis.set(xlim=(-0.5 * self.place_m, (len(self.frames) - 0.5) * self.place_m), ylim=self.extent_m(), aspect="equal")
-        axis.set_title(row.title, fontsize=9.0, loc="left", color=INK, pad=2.0)
+    def draw_line(self, axis: "Axes", row: FigureRow, line: Line) -> None:
+        """Draw a line of figures."""
+        for frame, x_m in zip(line.frames, line.x_m, strict=True):
+            self._draw_figure(axis, row, frame, x_m)
+        axis.set(xlim=(-0.7, self.length_m + 0.7), ylim=self.extent_m(), aspect="equal")
+        for mark in range(int(line.x_m[-1]) + 1):
+            axis.plot([mark, mark], [-0.03, 0.0], color=QUIET, linewidth=0.8, zorder=0)
         axis.axis("off")
 
     def _draw_figure(self, axis: "Axes", row: FigureRow, frame: int, x_m: float) -> None:
         """Draw one figure: ground, key pose, bones from far to near, forces, time."""
         ends = row.ends_m[frame]
         hips = ends[0, 0]
-        floor_m = float(self._floor_m(hips))
+        floor_m = float(self.floor_m(hips))
+        across = np.array([np.sin(self.angle[frame]), 0.0, np.cos(self.angle[frame])])
 
         def seen(points_m: Floats) -> Floats:
             """Return points (..., 3) in the picture, (..., 2)."""
-            return np.stack([(points_m - hips) @ self.across + x_m, points_m[..., 1] - floor_m], axis=-1)
+            return np.stack([(points_m - hips) @ across + x_m, points_m[..., 1] - floor_m], axis=-1)
 
-        edges = hips + np.array([[-0.5], [0.5]]) * self.place_m * self.across
-        edges[:, 1] = self._floor_m(edges)
+        edges = hips + np.array([[-0.5], [0.5]]) * EVERY_M * across
+        edges[:, 1] = self.floor_m(edges)
         axis.plot(*seen(edges).T, color=QUIET, linewidth=1.0, zorder=0)
         is_key = frame in self.keys
         for bone in self.keys[frame] if is_key else ():
@@ -113,7 +174,7 @@ class Strip:
         for path in self.problem.paths:
             for place in path.position_m[path.frames == frame]:
                 axis.plot(*seen(place), "o", color=KEY, markersize=9.0, alpha=0.7, zorder=1)
-        for bone in np.argsort(ends.mean(axis=1) @ np.cross(self.across, (0.0, 1.0, 0.0))):
+        for bone in np.argsort(ends.mean(axis=1) @ np.cross(across, (0.0, 1.0, 0.0))):
             color = LEFT if BONES[bone].startswith("left") else RIGHT if BONES[bone].startswith("right") else INK
             axis.plot(*seen(ends[bone]).T, color=color, linewidth=2.2, solid_capstyle="round", zorder=2)
         axis.plot(*seen(ends[HEAD].mean(axis=0)), "o", color=INK, markersize=5.5, zorder=2)
@@ -144,23 +205,18 @@ def draw_strip(file: Path, made: Animation, title: str) -> None:
 
     strip = Strip(made)
     low, high = strip.extent_m()
-    height_in = WIDTH_IN / (strip.place_m * len(strip.frames)) * (high - low) + 0.22
-    figure, axes = pyplot.subplots(2, 1, figsize=(WIDTH_IN, 2.0 * height_in), layout="constrained")
-    for axis, row in zip(axes, strip.rows, strict=True):
-        strip.draw_row(axis, row)
-    axes[0].set_title(title, fontsize=9.0, loc="right", color=INK, pad=2.0, fontweight="bold")
+    height_in = WIDTH_IN / (strip.length_m + 1.4) * (high - low) + 0.22
+    drawn = [(row, line) for row in strip.rows for line in strip.lines]
+    figure, axes = pyplot.subplots(len(drawn), 1, figsize=(WIDTH_IN, len(drawn) * height_in), layout="constrained", squeeze=False)
+    for axis, (row, line) in zip(axes[:, 0], drawn, strict=True):
+        strip.draw_line(axis, row, line)
+        if line is strip.lines[0]:
+            axis.set_title(row.title, fontsize=9.0, loc="left", color=INK, pad=2.0)
+    axes[0, 0].set_title(title, fontsize=9.0, loc="right", color=INK, pad=2.0, fontweight="bold")
     data = io.BytesIO()
     figure.savefig(data, format="png", dpi=DPI, pil_kwargs={"optimize": True})
     pyplot.close(figure)
     write_atomically(file, data.getvalue())
-
-
-def select_shown_frames(n: int, keys: list[int]) -> list[int]:
-    """Return the frames of a strip: evenly over the motion, each moved to a key next to it."""
-    frames = np.rint(np.linspace(0, n - 1, MANY if len(keys) > MANY_KEYS else FEW)).astype(int)
-    for key in keys:
-        frames[np.argmin(np.abs(frames - key))] = key
-    return sorted(set(frames.tolist()))
 
 
 def _build_row(made: Animation, q: Floats, number: int) -> FigureRow:

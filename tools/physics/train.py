@@ -8,6 +8,7 @@ import numpy as np
 
 from config.errors import DuocapError
 from database.clips import Clip
+from database.files.retarget import NO_HINTS, ImportHints
 from reconstruct.models.physics.field.field import ForceField
 from reconstruct.models.physics.field.file import write_field
 from reconstruct.models.physics.field.prepare import prepare_field_motion
@@ -20,19 +21,24 @@ COLUMN = 11
 
 @dataclass(frozen=True, slots=True)
 class FieldTask:
-    """What to learn from. mass_kg None: of each performer, usual for the height; sound: motions are made to obey eq. 1 first."""
+    """What to learn from.
+
+    mass_kg None: of each performer, usual for the height; sound: motions are made to obey eq. 1 first; hints: what the user says
+    about motions of other programs.
+    """
 
     motions: Sequence[Path]
     mass_kg: float | None = None
     options: FieldOptions = field(default_factory=FieldOptions)
     sound: bool = True
+    hints: ImportHints = NO_HINTS
 
 
 def read_motions(task: FieldTask, show: ProgressState) -> list[FieldMotion]:
     """Read motions, stretch by stretch, without those too short to learn from. Raises DuocapError: nothing is left."""
     found = []
     for k, file in enumerate(task.motions):
-        motion = read_motion(file)
+        motion = read_motion(file, hints=task.hints)
         for rows in motion.ranges:
             if rows.n_frames * FPS / motion.fps >= MIN_FRAMES + 1:
                 found.append(prepare_field_motion(clip_from_motion(motion, rows), task.mass_kg, task.sound))

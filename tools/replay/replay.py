@@ -18,6 +18,7 @@ from capture.clock import now_ns
 from capture.packets import Blobs, Frame, MarkerFrame, Views
 from capture.recording.recording import CaptureRecording
 from capture.stereo.check import check_rig_fits
+from capture.timing.grouping import GroupingCounts
 from config.errors import DuocapError
 from config.settings import Settings
 from database.geometry.rigid import RigidMotion
@@ -57,6 +58,7 @@ class ReplayResult:
         rig: rig in its last place in the world; all poses are in that world, also those made before it was found.
         views: views that the labels were chosen from.
         n_repeated: pictures of each camera that were the one before once more.
+        counts: how many moments there were, and pictures that are in none; None for a session.
         style: the last one learned or used.
     """
 
@@ -68,6 +70,7 @@ class ReplayResult:
     swaps_suspected: int = 0
     wall_s: float = 0.0
     n_repeated: list[int] = field(default_factory=list)
+    counts: GroupingCounts | None = None
     style: Style | None = None
 
     def take(self, subject: Subject, info: TakeInfo | None = None) -> Take:
@@ -162,6 +165,7 @@ def replay_recording(
                 sink.pose(pose)
         result.style = styles.last()
     result.wall_s, result.n_repeated = (now_ns() - begun_ns) * 1e-9, list(recording.n_repeated)
+    result.counts = synchroniser.counts
     if not result.poses:
         raise DuocapError(f"{recording.spec.name}: no frames, or none of one moment; expected recordings of the same moments")
     return result

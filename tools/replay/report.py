@@ -3,6 +3,8 @@
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from capture.timing.grouping import GroupingCounts
+
 MAX_SPANS = 10
 
 
@@ -30,6 +32,28 @@ def format_replay_report(report: Mapping[str, Any]) -> list[str]:
     for stage, times in report["ms_by_stage"].items():
         lines.append(f"{stage:<10}" + "".join(f"{_format_number(times[share], 2):>8}" for share in ("p50", "p95", "p99")))
     return lines
+
+
+def format_left_out(n_poses: int, n_frames: int | None, counts: GroupingCounts | None, n_repeated: Sequence[int]) -> str:
+    """Describe why there are fewer poses than pictures of a camera; empty where there are not.
+
+    Args:
+        n_poses: poses that came out.
+        n_frames: pictures of the camera with the most, None where unknown.
+        counts: of the pictures by moments.
+        n_repeated: pictures of each camera that repeat the one before.
+    """
+    if counts is None or n_frames is None or n_poses >= n_frames:
+        return ""
+    reasons = {
+        "had no partner of the same time in another camera": max(counts.unpaired, default=0),
+        "came too late": max(counts.late, default=0),
+        "repeat the one before": max(n_repeated, default=0),
+    }
+    rest = n_frames - n_poses - sum(reasons.values())
+    said = [f"{count} {why}" for why, count in reasons.items() if count]
+    said += [f"{rest} lie where only one camera recorded, or before the first pair"] if rest > 0 else []
+    return f"{n_poses} of {n_frames} pictures of a camera became poses: {', '.join(said)}"
 
 
 def _format_doubtful_spans(spans: Sequence[Mapping[str, Any]]) -> list[str]:

@@ -31,7 +31,7 @@ from tools.replay.outlet import create_replay_watch, open_replay_sink
 from tools.replay.overlay import write_overlay
 from tools.replay.replay import ReplayResult, ReplayWay, disable_live_filter, smooth_result
 from tools.replay.replay import replay_recording as run_replay
-from tools.replay.report import format_replay_report
+from tools.replay.report import format_left_out, format_replay_report
 from tools.replay.session import replay_session
 from tools.run.start import format_missing_world
 from tools.viewer import open_viewer
@@ -138,6 +138,8 @@ def replay_videos(settings: Settings, inputs: VideoInputs, task: ReplayTask) -> 
         info = TakeInfo(performer.name, source=Path(inputs.spec.name).name)
         with write_together():
             finished = _finish_replay(result, performer, info, task)
+            if words := format_left_out(len(result.poses), recording.n_frames, result.counts, result.n_repeated):
+                typer.echo(words)
             if overlay is not None:
                 with open_progress_bar("overlay") as progress:
                     write_overlay(overlay, recording, finished.rig, performer, finished.poses, finished.markers, progress)
@@ -211,6 +213,9 @@ def _finish_replay(result: ReplayResult, performer: Subject, info: TakeInfo, tas
     if task.save_style is not None:
         _save_style(result, task.save_style)
     typer.echo("\n".join(format_replay_report(summary)))
+    for file in (*(wanted.file for wanted in task.files), task.report):
+        if file is not None:
+            typer.echo(f"written: {file}{f', {len(take)} frames' if file != task.report else ''}")
     return result
 
 

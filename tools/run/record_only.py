@@ -60,7 +60,7 @@ class RecordReport:
 
 
 def record_cameras(
-    settings: Settings, cameras: Sequence[str], folder: Path, fps: float | None, seconds: float | None, tell: Tell
+    settings: Settings, cameras: Sequence[str], folder: Path, fps: float | None, seconds: float | None, tell: Tell, show: Tell
 ) -> RecordReport:
     """Record until the sources end, so many seconds have passed, or Ctrl-C.
 
@@ -70,7 +70,8 @@ def record_cameras(
         folder: folder of the new session.
         fps: frame rate of recordings, and the one asked of webcams [Hz]; None for their own.
         seconds: None: until the sources end [s].
-        tell: news, and a line a second.
+        tell: news.
+        show: a line a second, of which the newest counts.
     Raises: DuocapError for what the user can mend.
     """
     settings = check_camera_sources(cameras, settings, fps, tell)
@@ -91,7 +92,7 @@ def record_cameras(
             run.record(str(folder))
             begun_ns = run.start()
             tell(f"recording to {folder}; Ctrl-C ends")
-            _watch_recording(run, seconds, partial(made.line, run.cameras), tell)
+            _watch_recording(run, seconds, partial(made.line, run.cameras), show)
     except KeyboardInterrupt:
         if run is None or not made.begun:
             raise
@@ -100,7 +101,7 @@ def record_cameras(
     return _summarize_recording(run, made, begun_ns)
 
 
-def _watch_recording(run: Supervisor, seconds: float | None, line: Callable[[], str], tell: Tell) -> None:
+def _watch_recording(run: Supervisor, seconds: float | None, line: Callable[[], str], show: Tell) -> None:
     """Watch the processes until the recording ends, with a line a second."""
     begun_ns = now_ns()
     due_ns, t_ended_ns = begun_ns + LINE_NS, 0
@@ -109,7 +110,7 @@ def _watch_recording(run: Supervisor, seconds: float | None, line: Callable[[], 
         t_ns = now_ns()
         if t_ns >= due_ns:
             due_ns += LINE_NS
-            tell(line())
+            show(line())
         if not t_ended_ns and (run.ended or (seconds is not None and t_ns - begun_ns >= seconds * 1e9)):
             t_ended_ns = t_ns
 

@@ -116,8 +116,14 @@ class RunStatistics:
         return RunReport(seconds, self.n_poses, self.n_tracked, latency, drops, lines, doubtful, self._n_doubts)
 
 
-def format_status(status: StatusMessage, latency_ms: tuple[float, ...]) -> str:
-    """Return in a line how the run is."""
+def format_status(status: StatusMessage, latency_ms: tuple[float, ...], recording: str = "") -> str:
+    """Return in a line how the run is.
+
+    Args:
+        status: what it says of itself.
+        latency_ms: p50 and p95 of the last second, or empty.
+        recording: how the recording is, empty where there is none.
+    """
     rates, names = status.rates_hz, [name for name in status.rates_hz if name != "pose"]
     words = [
         status.state,
@@ -135,7 +141,7 @@ def format_status(status: StatusMessage, latency_ms: tuple[float, ...]) -> str:
         words.append(f"{dropped} dropped")
     for name, camera in status.cameras.items():
         words += [line for line in (format_camera_state(name, camera), format_node(name, camera)) if line]
-    return ", ".join(words)
+    return ", ".join([*words, *([recording] if recording else [])])
 
 
 def format_stamp_offsets(status: StatusMessage) -> list[str]:

@@ -40,7 +40,7 @@ SETTLE_S = 0.3  # the last pose is out by then, also that of a camera on another
 DEFAULT_FPS = 60.0  # until the cameras have said theirs
 
 Tell = Callable[[str], None]
-Show = Callable[[RunStatistics, StatusMessage], None]
+Show = Callable[[RunStatistics, StatusMessage, str], None]  # the last: how the recording is, empty where there is none
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,6 +94,7 @@ def run_live(settings: Settings, what: LiveRun, tell: Tell, show: Show) -> RunRe
         folder = SessionFolder(what.record, session, settings, shown, what.rig, what.subject, what.database, what.style)
         what = replace(what, rig=folder.rig or what.rig, subject=folder.subject or what.subject, style=folder.style)
     plan, entrance = plan_live_run(settings, what, session)
+    recording: Callable[[], str] = str
     subscriber = Subscriber(settings.stream.address, ("pose", "status", "event"), find_key_settings(settings.stream))
     try:
         with raise_on_interrupt(), Supervisor(plans, plan, session, tell, entrance) as run:
@@ -102,7 +103,7 @@ def run_live(settings: Settings, what: LiveRun, tell: Tell, show: Show) -> RunRe
             if folder is not None:
                 folder.describe(run.cameras, plan.budget_ns)
                 run.record(str(folder.folder))
-                show = add_status_line(show, partial(folder.line, run.cameras), tell)
+                recording = partial(folder.line, run.cameras)
             if what.learn_s and not all(is_recorded(source) for source in what.cameras):
                 wait_for_empty_room(run, what.learn_s, tell)
             t_start_ns = run.start()
@@ -110,7 +111,9 @@ def run_live(settings: Settings, what: LiveRun, tell: Tell, show: Show) -> RunRe
                 later.at(t_start_ns + round(what.learn_s * NS_PER_S), "thank you; the background is learned, step in")
             tell(f"streaming at {settings.stream.address}; Ctrl-C ends")
             try:
-                _receive_until_end(run, subscriber, tally, tell, show, what.seconds, later)
+                _receive_until_end(
+                    run, subscriber, tally, tell, lambda status: show(tally, status, recording()), what.seconds, later
+                )
             finally:
                 tell_style_saved(what.save_style, run.style_saved, tell)
     except KeyboardInterrupt:
@@ -121,22 +124,6 @@ def run_live(settings: Settings, what: LiveRun, tell: Tell, show: Show) -> RunRe
         if folder is not None:
             folder.finish({"poses": tally.n_poses})
     return tally.report()
-
-
-def add_status_line(show: Show, line: Callable[[], str], tell: Tell) -> Show:
-    """Return a way to show a run that says one line more.
-
-    Args:
-        show: shows a run.
-        line: returns the line.
-        tell: receives the line.
-    """
-
-    def both(tally: RunStatistics, status: StatusMessage) -> None:
-        show(tally, status)
-        tell(line())
-
-    return both
 
 
 def plan_live_run(settings: Settings, what: LiveRun, session: str) -> tuple[ReconstructionPlan, NodeEntrance | None]:
@@ -182,7 +169,7 @@ def _receive_until_end(
     subscriber: Subscriber,
     tally: RunStatistics,
     tell: Tell,
-    show: Show,
+    show: Callable[[StatusMessage], None],
     seconds: float | None,
     later: DelayedNotice,
 ) -> None:
@@ -194,7 +181,7 @@ def _receive_until_end(
                 tally.add(message, now_ns())
             elif isinstance(message, StatusMessage):
                 tally.status = message
-                show(tally, message)
+                show(message)
                 tally.next_second()
             elif isinstance(message, EventMessage) and message.kind == "doubt":
                 tally.doubt(message)

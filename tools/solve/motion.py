@@ -6,36 +6,15 @@ import numpy as np
 from scipy.interpolate import CubicSpline
 from scipy.spatial.transform import Rotation, RotationSpline
 
-from calibration.placement import make_facing_rig
 from calibration.subject.poses import fit_poses_to_markers
 from calibration.subject.subject import Subject
-from capture.packets import MarkerFrame
 from config.arrays import Bools, Floats, Ints
 from database.geometry.kinematics import compute_forward_kinematics
 from reconstruct.offline.motion import TakeMotion, build_take_motion
-from tools.solve.tracks import POINT_SIGMA_M
 
-RIG = make_facing_rig((640, 480), 60.0, 4.0, 1.0, 1.0)  # markers come as points: a rig is needed, its images are not
 KEY_S = 0.1  # between frames that are posed alone; between them the solver moves the poses itself
 WRONG_M = 0.10  # a marker farther from its place is left out of a frame: its label is wrong
 LEAST_SHOWN = 0.3  # share of the markers that a frame must show to be posed alone
-
-
-def make_marker_frame(point_m: Floats, valid: Bools, n: int, seconds: float) -> MarkerFrame:
-    """Return a frame of an optical system's markers.
-
-    Args:
-        point_m: (M, 3) [m].
-        valid: (M,).
-        n: number of the frame.
-        seconds: its time.
-    """
-    count = len(point_m)
-    covariance = np.tile(POINT_SIGMA_M**2 * np.eye(3), (count, 1, 1))
-    pixels, sigma_px, seen = np.zeros((2, count, 2)), np.ones((2, count)), np.stack([valid, valid])
-    point = np.where(valid[:, None], point_m, 0.0)
-    none = np.zeros((0, 3))
-    return MarkerFrame(n, round(1e9 * seconds), 0, valid.copy(), point, covariance, seen, pixels, sigma_px, np.zeros(count), none)
 
 
 def place_markers(subject: Subject, rotvec: Floats, root_m: Floats) -> Floats:

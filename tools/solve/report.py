@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 
 from config.arrays import Bools
+from database.files.c3d_extras import read_c3d_extras
 from reconstruct.pose import TrackingState
 from stream.export.take import MarkerTracks, Take, TakeInfo
 from tools.solve.solve import SolvedMarkerFile
@@ -40,6 +41,7 @@ def build_take(solved: SolvedMarkerFile) -> Take:
         markers=MarkerTracks(names, point_m, shown, None, markers.filled[:, ever] & shown),
         info=TakeInfo(solved.subject.name, source=points.file.name),
         error_m=solved.joint_error_m,
+        extras=read_c3d_extras(points.file, solved.take.turn) if points.file.suffix.lower() == ".c3d" else None,
     )
 
 

@@ -7,31 +7,34 @@ from pathlib import Path
 
 import numpy as np
 
-from calibration.subject.functional import fit_subject_to_motion
+from calibration.subject.labelled import SELDOM, LabelledTake, label_take, turn_upright
+from calibration.subject.marker_motion import fit_take_subject
 from calibration.subject.subject import Subject
 from capture.packets import MarkerFrame
 from config.arrays import Bools, Floats, Ints
-from config.errors import CalibrationError, FileFormatError
+from config.errors import FileFormatError
+from config.optical import LEAST_MARKERS
+from database.files.points import OpticalPoints, read_points
 from database.store import PoseDatabase
 from reconstruct.offline.labels import assign_labels, compute_track_costs
 from reconstruct.offline.motion import TakeMotion
+from reconstruct.offline.points import RIG, make_marker_frame
 from reconstruct.offline.take import SolvedTake, TakeSolver
 from reconstruct.search.index import load_search_index
 from tools.progress import ProgressState, ignore_progress
 from tools.solve.doubt import correct_labels
 from tools.solve.fill import FilledMarkers, fill_gaps
-from tools.solve.motion import RIG, make_marker_frame, make_rows, pose_key_frames, sample_motion
-from tools.solve.read import LabelledTake, label_take, read_marker_file
+from tools.solve.motion import make_rows, pose_key_frames, sample_motion
 from tools.solve.tracks import ColumnTracks, collect_markers, sample_tracks, split_columns
 from tools.solve.unlabelled import find_labels
-from tools.solve.upright import turn_upright
 
 SOLVED_HZ = 60.0  # people move at up to some 10 Hz; frames between are splines
 FILE_TRUST = 0.1  # of a label of the file: another must be likelier by 20 in squared sigmas (`reconstruct.offline.labels.LIVE`)
 MARKER_SIGMA_M = 0.015  # of a marker's place in solved poses, skin included
 BELIEVED_M = 0.15  # a labelled point farther from the first poses is not believed: these are splines between frames posed alone
 LOST_S = 2.0  # longer times without three markers of the trunk or a third of all are not solved
-NOT_A_PERSON_MM = 60.0  # median distance of markers from the fitted body; of people it is 5 to 15
+LEAST_HZ = 15.0  # people's limbs move at up to some 6 Hz (Winter 2009, 2.4), which slower sampling does not show
+LEAST_FRAMES = 8
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,12 +64,30 @@ class SolvedMarkerFile:
     markers: FilledMarkers
 
 
-def prepare_marker_file(file: Path, markers: str | None = None) -> LabelledTake:
-    """Read a marker file, labelled as far as its labels are known, with y up; markers: a set or file of one, None: by the labels.
+def prepare_marker_file(file: Path, markers: str | None = None, person: str = "") -> LabelledTake:
+    """Read a marker file, labelled as far as its labels are known, with y up.
 
-    Raises DuocapError: it cannot be read, is not of a person, or nothing says which markers are worn.
+    Args:
+        file: C3D or TRC.
+        markers: a set or file of one, None: by the labels.
+        person: whose markers, where several people's are in it.
+    Raises: DuocapError: it cannot be read, is not of a person, or nothing says which markers are worn.
     """
-    return turn_upright(label_take(read_marker_file(file), markers))
+    points = read_points(file, person=person)
+    check_points(points)
+    return turn_upright(label_take(points, markers))
+
+
+def check_points(points: OpticalPoints) -> None:
+    """Raise FileFormatError unless there is enough to solve."""
+    if len(points) < LEAST_FRAMES or points.fps < LEAST_HZ:
+        raise FileFormatError(
+            f"{points.file}: {len(points)} frames at {points.fps:g} Hz; expected a motion of at least {LEAST_FRAMES} frames at "
+            f"{LEAST_HZ:g} Hz"
+        )
+    seen = int((points.valid.mean(axis=0) > SELDOM).sum())
+    if seen < LEAST_MARKERS:
+        raise FileFormatError(f"{points.file}: shows {seen} markers; a body needs at least {LEAST_MARKERS}, better 20 or more")
 
 
 def solve_take(take: LabelledTake, database: PoseDatabase, progress: ProgressState = ignore_progress) -> SolvedMarkerFile:
@@ -79,7 +100,7 @@ def solve_take(take: LabelledTake, database: PoseDatabase, progress: ProgressSta
     if not take.has_labels:
         label = find_labels(take, tracks, rows, database, progress)
     point_m, valid = _collect(take, tracks, label, rows)
-    subject = _fit(take, database, point_m, valid, progress)
+    subject = fit_take_subject(take, database.skeletons, point_m, valid, lambda done, total: progress(done, total, "body"))
     index = load_search_index(subject, database)
     solver = TakeSolver(subject, index, RIG)
     progress(0, None, "first poses")
@@ -96,24 +117,6 @@ def _collect(take: LabelledTake, tracks: ColumnTracks, label: Ints, rows: Ints) 
     """Return the markers of some frames, (R, M, 3) [m], and which are seen, (R, M)."""
     point_m, valid = collect_markers(take.points, tracks, label, len(take.worn.names))
     return point_m[rows], valid[rows]
-
-
-def _fit(take: LabelledTake, database: PoseDatabase, point_m: Floats, valid: Bools, progress: ProgressState) -> Subject:
-    """Return the performer of a take. Raises FileFormatError: the markers are not those of a person."""
-    name = take.points.file.stem
-    try:
-        fit = fit_subject_to_motion(
-            name, take.worn, database.skeletons, point_m, valid, lambda done, total: progress(done, total, "body")
-        )
-    except CalibrationError as error:
-        raise FileFormatError(f"{take.points.file}: {error}") from error
-    off_mm = float(np.median(fit.poses.error_mm))
-    if off_mm > NOT_A_PERSON_MM:
-        raise FileFormatError(
-            f"{take.points.file}: no person's body fits the markers, which are {off_mm:.0f} mm off (of people 5 to 15); "
-            "are the labels right, and is it one person?"
-        )
-    return fit.subject
 
 
 def relabel(

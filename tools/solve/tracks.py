@@ -5,12 +5,12 @@ from dataclasses import dataclass
 import numpy as np
 
 from config.arrays import Bools, Floats, Ints
+from database.files.points import OpticalPoints
+from reconstruct.offline.points import POINT_SIGMA_M
 from reconstruct.offline.tracks import PointTracks
-from tools.solve.read import OpticalPoints
 
 MAX_JERK_M_S3 = 20_000.0  # of a marker: strikes reach 300 m/s^2, in movement of up to 10 Hz
 JUMP_M = 0.02  # beside that, for noise
-POINT_SIGMA_M = 0.001  # of a point of an optical system
 NO_TRACK = -1
 
 

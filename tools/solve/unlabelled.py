@@ -6,23 +6,24 @@ from dataclasses import replace
 import numpy as np
 from scipy.optimize import linear_sum_assignment
 
+from calibration.subject.labelled import LabelledTake
 from calibration.subject.model import learn_skeleton_space, make_fixed_space, skeleton_from_vectors
 from calibration.subject.poses import fit_poses_to_markers
 from calibration.subject.subject import Subject
 from capture.packets import MarkerFrame
 from config.arrays import Bools, Floats, Ints
 from config.errors import FileFormatError
+from config.optical import LEAST_MARKERS
 from database.store import PoseDatabase
 from reconstruct.offline.filtering import HEAD, FilterState, TakeFilter
 from reconstruct.offline.labels import NO_LABEL
 from reconstruct.offline.motion import build_take_motion
+from reconstruct.offline.points import RIG, make_marker_frame
 from reconstruct.offline.take import TakeSolver
 from reconstruct.offline.tracks import PointTracks
 from reconstruct.search.index import load_search_index
 from tools.progress import ProgressState
 from tools.solve.acquire import Acquired, FoundLabels, adjust_together
-from tools.solve.motion import RIG, make_marker_frame
-from tools.solve.read import LEAST_MARKERS, LabelledTake
 from tools.solve.tracks import ColumnTracks, sample_tracks
 
 N_MOMENTS = 8  # in which labels are sought

@@ -1,7 +1,7 @@
 """Poses of a dictionary from a file of constraints, and motions along curves."""
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import numpy as np
@@ -10,7 +10,7 @@ from calibration.camera import Rig
 from calibration.subject.subject import read_subject
 from reconstruct.models.sparse.model import read_dictionary
 from reconstruct.posing.fit import PoseResult
-from reconstruct.posing.sparse import SparsePoser
+from reconstruct.posing.sparse import RESTORE, SparsePoser
 from stream.export.take import Take
 from tools.style.constraints import build_constraints, build_curve_points
 from tools.style.inputs import UNKNOWN_FLOOR, PoseInputs, read_pose_inputs
@@ -32,11 +32,15 @@ SETTLED = 5  # times that the first frame of a motion is posed again from itself
 
 @dataclass(frozen=True, slots=True)
 class CompletionTask:
-    """Files of a completion: the dictionary, the body to pose, None for the dictionary's, and the constraints."""
+    """Files of a completion: the dictionary, the body to pose, None for the dictionary's, and the constraints.
+
+    n_nonzero: atoms of a pose, None: as usual.
+    """
 
     dictionary: Path
     inputs: PoseInputs
     subject: Path | None = None
+    n_nonzero: int | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,7 +60,8 @@ def complete_poses(task: CompletionTask, progress: Callable[[int, int], None]) -
     if request.shares is not None or any(asked.shares is not None for asked in request.poses):
         raise PoseFileError(f"{task.inputs.constraints}: shares are for `duocap style pose` with several styles; leave them out")
     known = rig is None or rig.floor_known
-    poser = SparsePoser(model, None if subject is None else subject.skeleton)
+    restoring = RESTORE if task.n_nonzero is None else replace(RESTORE, n_nonzero=task.n_nonzero)
+    poser = SparsePoser(model, None if subject is None else subject.skeleton, restoring)
     work = _complete_motion if request.curves else _complete_single_poses
     take, lines, warnings = work(poser, request, rig, task.inputs.fps, progress)
     return CompletedTake(take, lines, warnings if known else (UNKNOWN_FLOOR, *warnings))

@@ -77,7 +77,7 @@ def denoise_take(
     restored = restore_points(model, take, rows, noise_m)
     rotvec = take.rotvec.copy()
     for n, row in enumerate(rows.tolist()):
-        rotvec[row] = _solve_rotvec(model, take, row, restored, n)
+        rotvec[row] = solve_rotvec(model, take, row, restored, n)
         progress(n + 1, len(rows))
     clean = replace(take, rotvec=rotvec, root_m=take.root_m.copy())
     return CleanTake(clean, _format_changes(take, clean, rows, restored), _format_warnings(rest & ~take.lost, restored))
@@ -125,7 +125,7 @@ def estimate_point_noise(given: Floats) -> Floats:
     return np.asarray(np.maximum(LEAST_NOISE_M, deviation))
 
 
-def _solve_rotvec(model: PoseDictionary, take: Take, row: int, restored: RestoredPoints, n: int) -> Floats:
+def solve_rotvec(model: PoseDictionary, take: Take, row: int, restored: RestoredPoints, n: int) -> Floats:
     """Return the rotation vectors, (J, 3) [rad], of frame `row` of a take, the n-th that was restored.
 
     They keep to the take's as far as these are known: all by the noise, those that end or begin at a wild point hardly.

@@ -348,9 +348,7 @@ def select_local_pca(
     return SelectedPca(K, model.mean, directions, model.variances[:B], float(errors[row, B - 1]))
 
 
-def fit_local_pca(
-    poses: Floats, predicted: Floats | None, *, dimensions: int, smooth_sigma_rad: float, prior_weight: float
-) -> LocalModel:
+def fit_local_pca(poses: Floats, predicted: Floats | None, *, dimensions: int, smooth_sigma_rad: float) -> LocalModel:
     """Fit principal directions to the nearest poses (Chai & Hodgins 2005, eqs. 3 and 9).
 
     The smoothness term |p + U w - q_pred|^2 becomes |w - U'(q_pred - p)|^2 as U is orthonormal.
@@ -361,17 +359,16 @@ def fit_local_pca(
         predicted: pose expected from the frames before, (D,) [rad], or None.
         dimensions: number B of dimensions.
         smooth_sigma_rad: standard deviation of the expectation [rad].
-        prior_weight: weight of the examples' own Gaussian.
     """
     counts = [count for count in COUNTS if count < len(poses)] + [len(poses)]
-    chosen = select_local_pca(poses, counts, dimensions) if len(poses) > 1 else None
+    chosen = select_local_pca(poses, counts, dimensions, judged=None) if len(poses) > 1 else None
     mean, U, variance = poses[0], np.eye(poses.shape[1], 1), np.zeros(1)  # equal poses spread in no direction: any will do
     if chosen is not None:
         mean = chosen.mean
         if len(chosen.variances):
             U, variance = chosen.directions, chosen.variances
     B = U.shape[1]
-    quadratic = Quadratic(np.zeros(B), np.diag(prior_weight / np.maximum(variance, 1e-10)))
+    quadratic = Quadratic(np.zeros(B), np.diag(1.0 / np.maximum(variance, 1e-10)))
     if predicted is not None:
         quadratic = add_quadratics(quadratic, Quadratic(U.T @ (predicted - mean), smooth_sigma_rad**-2.0 * np.eye(B)))
     directions = np.zeros((N_JOINTS, 3, B))

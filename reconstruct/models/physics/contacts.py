@@ -21,6 +21,7 @@ from database.contacts import (
     estimate_floor_levels_m,
     label_contacts,
 )
+from database.geometry.rotations import matrix_from_quaternion, quaternion_from_matrix, rotation_between
 from reconstruct.models.physics.body import ContactPoints, FootPart
 
 NEAR_M = LOW_M / 2  # over its height when standing: a part next to a contact in time carries weight already, or still
@@ -28,8 +29,9 @@ FAST_M_S = 2.5  # but not while it swings past the ground
 N_FEET, N_PARTS = 2, len(FootPart)
 PART_NAMES = tuple(f"{side}{part.name.title()}" for side in ("left", "right") for part in FootPart)
 MIN_FRAMES = 3
-GROUND_SIGMA_M = 0.015  # how far parts that stand are off the plane
+GROUND_SIGMA_M = 0.015  # how far parts that stand are off the plane, each step anew and each part always
 SLOPE_SIGMA = 0.03  # of what a recording calls level
+STANCE_S = 0.5  # frames of one stance are all off by the same: they count as one
 ROUNDS = 10
 OFF_GROUND_M = 0.03
 DEEP_M = 0.06  # a point so far below the ground shows that the ground is not there, as on a ladder
@@ -83,6 +85,14 @@ class FootGround:
     def height_over(self, point_m: Floats) -> Floats:
         """Return heights of points over the plane, (..., 3) -> (...) [m]."""
         return np.asarray(point_m[..., 1] - self.height_m - point_m[..., [0, 2]] @ self.slope)
+
+    def level_configurations(self, q: Floats) -> Floats:
+        """Return configurations (N, 95) as they are where this plane is level, at height 0: what tilts it is the recording."""
+        R = rotation_between(self.normal, np.array([0.0, 1.0, 0.0]))
+        out = q.copy()
+        out[:, :3] = (q[:, :3] - (0.0, self.height_m, 0.0)) @ R.T
+        out[:, 3:7] = quaternion_from_matrix(R @ matrix_from_quaternion(q[:, 3:7]))
+        return out
 
 
 def find_contact_parts(points: ContactPoints, point_m: Floats, fps: float) -> Bools:
@@ -159,16 +169,23 @@ def _compute_point_levels(points: ContactPoints, point_m: Floats, standing: Bool
 
 
 def fit_ground(middle: Floats, fps: float) -> FootGround:
-    """Return the plane under parts of feet, (N, 2, 3, 3) [m], by those that hardly move, the lowest of each frame."""
+    """Return the plane under parts of feet, (N, 2, 3, 3) [m], by those that hardly move, the lowest of each frame.
+
+    Where the feet stand always beside each other, as on a straight walk, heights of left and right say nothing of the slope from
+    one to the other: a part's own height when it stands is unknown, too.
+    """
     speed = compute_speeds_m_s(middle.reshape(len(middle), -1, 3), fps).reshape(middle.shape[:3])
     lowest = middle[..., 1] < middle[..., 1].min(axis=(1, 2), keepdims=True) + LOW_M
-    chosen = middle[(speed < STILL_M_S) & lowest]
+    still = (speed < STILL_M_S) & lowest
+    chosen = middle[still]
     slope, height = np.zeros(2), float(np.percentile(middle[..., 1], FLOOR_PERCENTILE))
     if len(chosen) >= MIN_STILL:
         center = np.median(chosen, axis=0)
-        rows = np.column_stack([chosen[:, [0, 2]] - center[[0, 2]], np.ones(len(chosen))])
-        prior = np.diag([(GROUND_SIGMA_M / SLOPE_SIGMA) ** 2] * 2 + [0.0])
-        found = np.array([0.0, 0.0, center[1]])
+        parts = np.ravel_multi_index(np.nonzero(still)[1:], (N_FEET, N_PARTS))
+        rows = np.column_stack([chosen[:, [0, 2]] - center[[0, 2]], np.ones(len(chosen)), np.eye(N_FEET * N_PARTS)[parts]])
+        prior = STANCE_S * fps * np.diag([(GROUND_SIGMA_M / SLOPE_SIGMA) ** 2] * 2 + [0.0] + [1.0] * N_FEET * N_PARTS)
+        found = np.zeros(rows.shape[1])
+        found[2] = center[1]
         for _ in range(ROUNDS):
             e = chosen[:, 1] - rows @ found
             weight = 1.0 / (1.0 + (e / GROUND_SIGMA_M) ** 2)

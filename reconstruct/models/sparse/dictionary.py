@@ -112,6 +112,24 @@ def join_dictionaries(dictionaries: Sequence[Dictionary]) -> Dictionary:
     return Dictionary(np.concatenate([one.atoms for one in dictionaries]), first, max(one.n_nonzero for one in dictionaries))
 
 
+def recentre_dictionary(dictionary: Dictionary, centring: Centring, scale: float = 1.0) -> Dictionary:
+    """Return a dictionary whose codes make the same poses about another mean.
+
+    Coefficients of atoms (x, c) add up to the constant: sum a c = C. So the shift of the mean, m - m', goes into each atom as
+    (m - m') c / C, and c becomes c C' / C. What changes are the atoms' norms, 1 again, and so the coefficients.
+
+    Args:
+        dictionary: the atoms.
+        centring: mean and constant of the result.
+        scale: by which poses grow.
+    """
+    old, share = dictionary.centring, dictionary.atoms[:, -1:] / np.float32(dictionary.centring.constant)
+    moved = scale * dictionary.atoms[:, :-1] + share * (scale * old.mean - centring.mean)
+    atoms = np.concatenate([moved, share * centring.constant], axis=1)
+    norm = np.maximum(np.linalg.norm(atoms, axis=1, keepdims=True), 1e-9)
+    return Dictionary(np.asarray(atoms / norm, np.float32), centring, dictionary.n_nonzero)
+
+
 def restore_poses(
     dictionary: Dictionary, poses: ArrayLike, weight: ArrayLike | None = None, options: RestoreOptions | None = None
 ) -> Floats:

@@ -3,8 +3,8 @@
 The file, `*.sparse`, is a container of named arrays (`database.container`) of its own kind, versioned and checksummed.
 """
 
-from collections.abc import Mapping
-from dataclasses import dataclass, field
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -17,7 +17,7 @@ from database.container import Container, FileKind, open_container, write_contai
 from database.geometry.rotations import matrix_from_rotvec
 from database.geometry.skeleton import REFERENCE, Skeleton
 from reconstruct.models.sparse.body import BodyPoints, build_body_points, list_point_names
-from reconstruct.models.sparse.dictionary import Centring, Dictionary
+from reconstruct.models.sparse.dictionary import Centring, Dictionary, join_dictionaries, recentre_dictionary
 from reconstruct.models.sparse.learn import SparseError
 
 SUFFIX = ".sparse"
@@ -59,6 +59,36 @@ class PoseDictionary:
     def points(self) -> BodyPoints:
         """The points of the body."""
         return build_body_points(self.skeleton)
+
+
+def join_pose_dictionaries(models: Sequence[PoseDictionary], name: str) -> PoseDictionary:
+    """Return the dictionaries of one or more bodies as one, for the first one's body (Lai et al. 2012, section 5).
+
+    Poses of the others are scaled to its height. Examples are taken from all in turn. Raises SparseError: none.
+    """
+    if not models:
+        raise SparseError("no dictionaries to join; give two or more")
+    first, counts = models[0], np.array([max(model.n_poses, 1) for model in models], float)
+    height_m = first.skeleton.height_m
+    parts = [recentre_dictionary(m.dictionary, first.dictionary.centring, height_m / m.skeleton.height_m) for m in models]
+    most = max(len(model.examples) for model in models)
+    each = [most // len(models) + 1 if len(models) > 1 else most] * len(models)
+    share, means = counts / counts.sum(), np.array([model.up_mean for model in models])
+    up_mean = share @ means
+    spread = share @ (np.array([model.up_sigma for model in models]) ** 2 + (means - up_mean) ** 2)
+    return replace(
+        first,
+        name=name,
+        dictionary=join_dictionaries(parts),
+        examples=np.concatenate([model.examples[:n] for model, n in zip(models, each, strict=True)]),
+        low=np.min([model.low for model in models], axis=0),
+        high=np.max([model.high for model in models], axis=0),
+        up_mean=up_mean,
+        up_sigma=np.sqrt(spread),
+        error_m=max(model.error_m for model in models),
+        n_poses=sum(model.n_poses for model in models),
+        sources=tuple(dict.fromkeys(source for model in models for source in model.sources)),
+    )
 
 
 def compute_up_directions(rotvec: Singles) -> Floats:

@@ -172,6 +172,8 @@ class PosingApp:
         self.motion.stop()
         session, picture = self.session, self.session.document.picture
         self._page_that_drags = -1 if place.ended else place.page
+        if place.time_s is not None and session.dragged != place.joint:
+            self.motion.go_to(place.time_s)
         if place.turned:
             session.turn(place.joint, place.place_m)
         elif picture is None:
@@ -181,7 +183,9 @@ class PosingApp:
             if seen is not None:
                 session.drag_in_picture(place.joint, seen)
         if place.ended:
-            session.release(self.pose.holds_dragged)
+            session.release(self.pose.holds_dragged or place.time_s is not None)
+            if place.time_s is not None:
+                session.set_key(place.time_s)
 
     def _follow_plane(self) -> None:
         """Pose from the newest point of the latent plane."""

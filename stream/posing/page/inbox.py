@@ -16,6 +16,7 @@ class DragPlace:
         place_m: its new place in the world [m], or where `turned` its orientation, a rotation vector in the world [rad].
         ended: whether it was let go there.
         page: number of the browser.
+        time_s: of the motion, where its curve is dragged [s]; None: the pose that is shown.
     """
 
     joint: str
@@ -23,6 +24,7 @@ class DragPlace:
     ended: bool
     page: int
     turned: bool = False
+    time_s: float | None = None
 
 
 Action = Callable[[], None]

@@ -3,6 +3,7 @@
 import time
 from collections.abc import Sequence
 from html import escape
+from itertools import pairwise
 
 import viser
 
@@ -11,12 +12,14 @@ from stream.export.take import Take
 from stream.posing.document import SAME_TIME_S, PosingError
 from stream.posing.motion import Motion, take_from_pose
 from stream.posing.page.controls import PosingPage, PosingSnapshot
+from stream.posing.page.scene import CurveBall
 from stream.posing.page.timeline import Timeline
 from stream.posing.page.widgets import set_values
 from stream.viewer.html import wrap_in_box
 from stream.web.html import set_html
 
 MAX_SLIDER_S, STEP_S = 10.0, 0.05
+MAX_BENDS, MAX_GHOSTS = 12, 15  # of intervals between keys, and bodies: more is a thicket, and slow in a browser
 LET_GO_S = 0.4  # after which a key that is dragged is where it should be
 
 
@@ -28,6 +31,7 @@ class MotionPart:
         self.motion: Motion | None = None  # None while it is made, or where there are too few keys
         self._dragged_s: tuple[float, ...] | None = None  # times of the keys while one is dragged, and when it last moved
         self._dragged_at_s = 0.0
+        self._with_ghosts = False
 
     def play(self) -> None:
         """Play, or pause."""
@@ -40,13 +44,13 @@ class MotionPart:
         self._page.put(change)
 
     def scrub(self, time_s: float) -> None:
-        """Go to a time [s]; the motion stands there, or a key without a motion."""
+        """Have the page go to a time [s]; the motion stands there, or a key without a motion."""
+        self._page.put(lambda: self.go_to(time_s))
 
-        def go() -> None:
-            self._timeline.playing, self._timeline.time_s = False, time_s
-            self._show_motion()
-
-        self._page.put(go)
+    def go_to(self, time_s: float) -> None:
+        """Go to a time [s]."""
+        self._timeline.playing, self._timeline.time_s = False, time_s
+        self._show_motion()
 
     def set_key(self) -> None:
         """Keep the pose as a key at the slider's time."""
@@ -79,11 +83,37 @@ class MotionPart:
         motion = self._timeline.update(self._page.session.document, self._page.session.poser)
         if motion is not self.motion:
             self.motion = motion
-            held = [] if motion is None else [JOINT_INDEX[name] for name in motion.held]
-            self._page.scene.show_paths(None if motion is None else motion.take.positions_m()[:, held])
+            self._show_curves()
         if self._timeline.playing and self.motion is not None:
             self._timeline.step(seconds, self.motion)
             self._show_motion()
+
+    def _show_curves(self) -> None:
+        """Show the ways of the held joints, a ball between keys to bend each, and ghosts at and between the keys."""
+        motion, scene, keys = self.motion, self._page.scene, self._page.session.document.keys
+        if motion is None:
+            scene.show_paths(None, ())
+            scene.show_ghosts(())
+            return
+        position_m = motion.take.positions_m()
+        times_s = [0.5 * (a.time_s + b.time_s) for a, b in pairwise(keys)][:MAX_BENDS]
+        bends = [
+            CurveBall(name, round(time_s, 3), position_m[motion.find_frame(time_s), JOINT_INDEX[name]])
+            for time_s in times_s
+            for name in motion.held
+        ]
+        scene.show_paths(position_m[:, [JOINT_INDEX[name] for name in motion.held]], bends)
+        shown_s = sorted([*(key.time_s for key in keys), *times_s])[:MAX_GHOSTS] if self._with_ghosts else []
+        scene.show_ghosts([motion.pose_at(time_s) for time_s in shown_s])
+
+    def show_ghosts(self, on: bool) -> None:
+        """Have ghosts shown at the keys and between them, or none."""
+
+        def switch() -> None:
+            self._with_ghosts = on
+            self._show_curves()
+
+        self._page.put(switch)
 
     def build(self, gui: viser.GuiApi) -> None:
         """Create the widgets, in a window of their own."""
@@ -96,6 +126,8 @@ class MotionPart:
             self._slider.on_update(lambda event: self.scrub(float(event.target.value)) if event.client is not None else None)
             self._buttons = gui.add_button_group("Keys", ("Play", "Set key", "Delete key"), hint="Space, K, Delete")
             self._buttons.on_click(self._press)
+            ghosts = gui.add_checkbox("Ghosts", False, hint="The body at the keys and in the middle between them")
+            ghosts.on_update(lambda event: self.show_ghosts(bool(event.target.value)) if event.client is not None else None)
             hint = "Drag a key to another time"
             self._handles = gui.add_multi_slider(
                 "Keys [s]", 0.0, MAX_SLIDER_S, STEP_S, (0.0,), min_range=STEP_S, hint=hint, visible=False

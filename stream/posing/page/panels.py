@@ -16,6 +16,7 @@ from stream.viewer.html import wrap_in_box
 from stream.web.html import set_html
 
 NO_JOINT = "(none)"
+ALL_AXES = ("All", "X", "Y", "Z")
 HANDS_OFF_S = 0.6  # after a user moved a slider, it is not moved by the page
 
 
@@ -69,6 +70,15 @@ class PosePart:
         scene = self._page.scene
         self._page.put(lambda: setattr(scene, "tool", BALLS if scene.tool == tool else tool))
 
+    def _press_axis(self, label: str) -> None:
+        """Have drags go along the axis of a button."""
+        self._page.put(lambda: self._page.scene.set_axis("" if label == ALL_AXES[0] else label.lower()))
+
+    def lock_axis(self, axis: str) -> None:
+        """Drag and turn along or about one axis, x, y or z, or again all."""
+        scene = self._page.scene
+        self._page.put(lambda: scene.set_axis("" if scene.axis == axis else axis))
+
     def set_model(self, name: str) -> None:
         """Ask another model, loaded first if it is new."""
 
@@ -86,6 +96,9 @@ class PosePart:
         self._joint.on_update(self._select)
         tools = gui.add_button_group("Drag by", (BALLS, MOVE, TURN), hint="Arrows move along an axis (G), rings turn (R)")
         tools.on_click(lambda event: page.put(lambda: setattr(page.scene, "tool", str(event.target.value))))
+        axes_hint = "Drag along one axis of the world only, or turn about it (X, Y, Z)"
+        self._axes = gui.add_button_group("Along", ALL_AXES, hint=axes_hint)
+        self._axes.on_click(lambda event: self._press_axis(str(event.target.value)))
         self._hold = add_button(gui, "Hold", self.toggle_hold, "Hold the joint where it is, or let it go (P)", viser.Icon.PIN)
         add_button(gui, "Let all go", lambda: page.do(lambda s: s.free_all()), "Hold no joint (F)", viser.Icon.PINNED_OFF)
         undo_hint, redo_hint = "Take back the last change (Ctrl+Z)", "Do it again (Ctrl+Shift+Z)"

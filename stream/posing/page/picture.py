@@ -32,6 +32,7 @@ from stream.web.html import set_html
 
 PICTURES = "image/png,image/jpeg"
 RIGS = ".toml,.yml,.yaml,.xml,.json,.txt"
+FOLLOWS_FROM = 6  # clicks in turn: of fewer, poses far apart meet all, and the body would leap from one to the other
 MIN_FOV_DEG, MAX_FOV_DEG = 20.0, 110.0
 SIDES = ("left", "right")
 LIMBS = ("LowerArm", "LowerLeg", "UpperArm", "UpperLeg")
@@ -240,6 +241,7 @@ class PicturePart:
         if self.clicking and view.selected:
             return (
                 f"Click <b>{escape(PLACES.get(view.selected, view.selected))}</b> ({n} of {len(IN_TURN)}). N: it cannot be seen."
+                + (f" The body follows from the {FOLLOWS_FROM}th click on." if self._follows and n < FOLLOWS_FROM else "")
             )
         return f"{n} joints are clicked. Drag a ball in the picture, or select a joint and click."
 
@@ -248,7 +250,8 @@ class PicturePart:
         joint, seen = self._page.selected, self._page.scene.board.clicked_px(origin_m, direction)
         if not joint or seen is None:
             return
-        if self._follows:
+        n_clicked = len({*self._page.session.document.image_points, joint})
+        if self._follows and (not self.clicking or n_clicked >= FOLLOWS_FROM):
             self._page.session.drag_in_picture(joint, seen)
             self._page.session.release()
         else:

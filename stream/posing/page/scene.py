@@ -1,7 +1,7 @@
 """The body in 3D with a handle on every joint: to click and to drag, and arrows or rings for the selected one, when asked for."""
 
-from collections.abc import Callable, Mapping
-from dataclasses import replace
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
 
 import numpy as np
 import viser
@@ -25,9 +25,9 @@ from stream.viewer.scene.stage import Stage, StageOptions
 from stream.viewer.scene.world import WORLD, WorldScenery
 
 BODY_OPACITY = 0.45  # handles inside the body are seen through it
-CLICKING_OPACITY, GHOST_OPACITY = 0.3, 0.35
+CLICKING_OPACITY, GHOST_OPACITY, FAINT_OPACITY = 0.3, 0.35, 0.15
 GHOST: Color = (200, 130, 200)
-HANDLE_M, SMALL_M = 0.028, 0.016
+HANDLE_M, SMALL_M, BEND_M = 0.028, 0.016, 0.022
 SMALL = ("spine", "chest", "neck", "upperNeck", "leftShoulder", "rightShoulder", "leftToes", "rightToes")
 ARROWS, RINGS = 0.22, 0.28
 BALLS, MOVE, TURN = "Balls", "Arrows", "Rings"  # what a joint is dragged by
@@ -35,6 +35,15 @@ MIN_MOVE_M = 1e-5
 FAR_M = 20.0
 LOOK_FROM_M, LOOK_AT_M, UP = (1.3, 1.5, 3.4), (0.0, 0.85, 0.0), (0.0, 1.0, 0.0)
 Drag = Callable[[DragPlace], None]
+
+
+@dataclass(frozen=True, slots=True)
+class CurveBall:
+    """A ball on the way of a joint: time of the motion [s] and place (3,) [m]."""
+
+    joint: str
+    time_s: float
+    at_m: Floats
 
 
 class PosingScene:
@@ -57,7 +66,7 @@ class PosingScene:
         self._stage.set_ground(self._world.ground)
         self._position_m = np.zeros((len(JOINTS), 3))
         self._colors: dict[str, Color] = {}
-        self._grab_m = np.zeros(3)
+        self._grab_m, self._begin_m, self.axis = np.zeros(3), np.zeros(3), ""
         self._pulled = self._clicking = False
         self._handles = {name: self._handle(name) for name in JOINTS}
         self._arrows, self._rings = self._add_arrows(), self._add_rings()
@@ -66,6 +75,8 @@ class PosingScene:
         self.selected = ""
         self.board = PictureBoard(server.scene)
         self._ghost: Stage | None = None
+        self._trace: list[Stage] = []
+        self._bends: list[viser.IcosphereHandle] = []
         self._paths: viser.LineSegmentsHandle | None = None
         self.look()
 
@@ -135,8 +146,20 @@ class PosingScene:
             self._ghost = Stage(self._server.scene, f"{WORLD}/ghost", self._skeleton, options, self._server.atomic)
         self._ghost.show(None if pose is None else compose_posed_pose(pose, self._skeleton, 1.0, 0, now_ns()))
 
-    def show_paths(self, path_m: Floats | None) -> None:
-        """Draw the curves that held joints follow from key to key, (F, P, 3) [m], or none."""
+    def show_ghosts(self, poses: Sequence[StoredPose]) -> None:
+        """Show transparent bodies in poses of the motion, in place of those before."""
+        options = replace(self._options, color=GHOST, opacity=FAINT_OPACITY)
+        while len(self._trace) < len(poses):
+            prefix = f"{WORLD}/trace{len(self._trace)}"
+            self._trace.append(Stage(self._server.scene, prefix, self._skeleton, options, self._server.atomic))
+        for n, stage in enumerate(self._trace):
+            stage.show(compose_posed_pose(poses[n], self._skeleton, 1.0, 0, now_ns()) if n < len(poses) else None)
+
+    def show_paths(self, path_m: Floats | None, balls: Sequence[CurveBall]) -> None:
+        """Draw the curves that held joints follow from key to key, (F, P, 3) [m], or none, and balls to bend them by."""
+        for ball in self._bends:
+            ball.remove()
+        self._bends = [self._add_bend(n, ball) for n, ball in enumerate(balls)]
         if self._paths is not None:
             self._paths.remove()
             self._paths = None
@@ -180,13 +203,42 @@ class PosingScene:
         async def dragged(event: viser.SceneNodeDragEvent[viser.IcosphereHandle]) -> None:
             if event.phase == "start":
                 self._select(name)
-                self._grab_m = np.array(event.start_position) - self._position_m[JOINT_INDEX[name]]
-            place = np.array(event.end_position) - self._grab_m
+                self._begin_m = self._position_m[JOINT_INDEX[name]].copy()
+                self._grab_m = np.array(event.start_position) - self._begin_m
+            place = self._lock(np.array(event.end_position) - self._grab_m, self._begin_m)
             self._put(name, place, event.phase == "end", event.client_id)
 
         ball.on_click(clicked)
         ball.on_drag("left")(dragged)
         return ball
+
+    def _add_bend(self, number: int, curve: CurveBall) -> viser.IcosphereHandle:
+        """Create a ball on a curve; who drags it poses the joint at that time, which becomes a key."""
+        name = f"{WORLD}/bends/{number}"
+        ball = self._server.scene.add_icosphere(name, BEND_M, HELD, subdivisions=2, position=curve.at_m, cast_shadow=False)
+
+        async def dragged(event: viser.SceneNodeDragEvent[viser.IcosphereHandle]) -> None:
+            if event.phase == "start":
+                self._select(curve.joint)
+                self._grab_m = np.array(event.start_position) - curve.at_m
+            place_m = self._lock(np.array(event.end_position) - self._grab_m, curve.at_m)
+            if np.isfinite(place_m).all():
+                at = check_point(np.clip(place_m, -FAR_M, FAR_M))
+                self._drag(DragPlace(curve.joint, at, event.phase == "end", event.client_id, time_s=curve.time_s))
+
+        ball.on_drag("left")(dragged)
+        return ball
+
+    def set_axis(self, axis: str) -> None:
+        """Have drags and turns go along or about one axis of the world only, x, y or z, or all by an empty name."""
+        self.axis = axis
+        active = tuple(not axis or name == axis for name in "xyz")
+        for tool in (self._arrows, self._rings):
+            tool.active_axes = (active[0], active[1], active[2])
+
+    def _lock(self, place_m: Floats, begin_m: Floats) -> Floats:
+        """Return a place that differs from where the drag began along the locked axis alone."""
+        return np.where([not self.axis or name == self.axis for name in "xyz"], place_m, begin_m)
 
     def _add_arrows(self) -> viser.TransformControlsHandle:
         """Create the arrows of the selected joint."""

@@ -25,18 +25,22 @@ class PictureProvider(Protocol):
 
 
 class CamerasPanel:
-    """Pictures of all cameras, a few a second; the cameras encode them only while a page is open. hidden: shown elsewhere."""
+    """Pictures of all cameras, a few a second; the cameras encode them only while a page is open.
+
+    hidden: shown elsewhere; sent: they come from cameras, which can be told to send none, and not from a recorded session.
+    """
 
     period_s = 0.2
 
-    def __init__(self, provider: PictureProvider, actions: PageActions) -> None:
-        self._provider, self._actions = provider, actions
+    def __init__(self, provider: PictureProvider, actions: PageActions, sent: bool = True) -> None:
+        self._provider, self._actions, self._sent = provider, actions, sent
         self.hidden = False
 
     def build(self, gui: viser.GuiApi) -> None:
         """Create the widgets."""
-        wanted = gui.add_checkbox("Pictures", True, hint="Off: the cameras encode none")
-        wanted.on_update(lambda event: self._want(event.target.value))
+        if self._sent:
+            wanted = gui.add_checkbox("Pictures", True, hint="Off: the cameras encode none")
+            wanted.on_update(lambda event: self._want(event.target.value))
         self._message = gui.add_html("")
         self._images = [gui.add_image(EMPTY, label=f"{name} camera", jpeg_quality=70, visible=False) for name in CAMERA_NAMES]
         self._last: list[Image | None] = [None] * len(CAMERA_NAMES)

@@ -1,14 +1,16 @@
 """Charts of the last two minutes: latency against the budget and by stage, rates, skew, marker residuals, poses missed."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from html import escape
 from itertools import accumulate
+from typing import Any
 
 import numpy as np
 import viser
 from numpy.typing import NDArray
 from viser import uplot
 
+from config.arrays import Floats
 from stream.viewer.html import wrap_in_box
 from stream.viewer.meter import MeterSample
 from stream.viewer.view import AppSnapshot
@@ -16,26 +18,36 @@ from stream.web.html import BAD, GOOD, format_pill, set_html
 
 SHOWN_S = 120.0
 HEIGHT_PX = 160
+AXIS = "#808086"  # of numbers and ticks: 3.9:1 on white and 4.2:1 on dark pages
 # Okabe and Ito's hues, as in the scene: distinct for colour-blind eyes on light and dark.
 HUES = ("#0072b2", "#e69f00", "#009e73", "#cc79a7", "#56b4e9", "#d55e00", "#b8a800", "#8c8c92", "#6a51a3", "#1b7837", "#a6611a")
 Data = tuple[NDArray[np.float64], ...]
 Table = Callable[[Sequence[MeterSample]], dict[str, list[float]]]
 
 
-class Chart:
-    """One chart: lines over time; the plot is created again only when the lines change.
+class LineChart:
+    """Lines over time; the plot is created again only when the lines change.
 
     Args:
-        table: values of each line from samples.
+        title: of the plot.
         filled: areas, the first in front.
         dashed: names of lines that are limits rather than measurements.
         top: end of the axis, None: by the values.
+        height_px: of the plot.
+        marked: whether a dot on each line marks one time.
     """
 
     def __init__(
-        self, title: str, table: Table, filled: bool = False, dashed: Sequence[str] = (), top: float | None = None
+        self,
+        title: str,
+        filled: bool = False,
+        dashed: Sequence[str] = (),
+        top: float | None = None,
+        height_px: int = HEIGHT_PX,
+        marked: bool = False,
     ) -> None:
-        self._title, self._table, self._filled, self._dashed, self._top = title, table, filled, dashed, top
+        self._title, self._filled, self._dashed, self._top = title, filled, dashed, top
+        self._height_px, self._marked = height_px, marked
         self._names: tuple[str, ...] = ()
         self._plot: viser.GuiUplotHandle | None = None
 
@@ -43,13 +55,17 @@ class Chart:
         """Create its container."""
         self._gui, self._container = gui, gui.add_folder(None)
 
-    def update(self, samples: Sequence[MeterSample], cursor_s: float) -> None:
-        """Show samples; the time axis is seconds before the cursor. Without lines, as of poses without stages, do nothing."""
-        columns = self._table(samples)
-        if not columns:
-            return
-        ages = np.array([sample.t_s - cursor_s for sample in samples])
-        data = (ages, *(np.asarray(column, float) for column in columns.values()))
+    def draw(self, seconds: Floats, columns: Mapping[str, Sequence[float] | Floats], at: int = 0) -> None:
+        """Show lines.
+
+        Args:
+            seconds: times, (N,).
+            columns: values of each line, (N,), by name.
+            at: number of the time that is marked.
+        """
+        lines = [np.asarray(column, float) for column in columns.values()]
+        marks = [np.where(np.arange(len(line)) == at, line, np.nan) for line in lines] if self._marked else []
+        data = (seconds, *lines, *marks)
         if self._plot is None or self._names != tuple(columns):
             self._make(tuple(columns), data)
         else:
@@ -60,18 +76,19 @@ class Chart:
         if self._plot is not None:
             self._plot.remove()
         self._names = names
+        marks = [self._mark(n) for n in range(len(names))] if self._marked else []
         with self._container:
             self._plot = self._gui.add_uplot(
                 data,
-                (uplot.Series(label="s"), *(self._series(n, name) for n, name in enumerate(names))),
+                (uplot.Series(label="s"), *(self._series(n, name) for n, name in enumerate(names)), *marks),
                 title=self._title,
                 scales={
                     "x": uplot.Scale(time=False),
                     "y": uplot.Scale(auto=True) if self._top is None else uplot.Scale(range=(0.0, self._top)),
                 },
-                axes=(uplot.Axis(size=32), uplot.Axis(size=48)),
+                axes=(uplot.Axis(size=32, stroke=AXIS), uplot.Axis(size=48, stroke=AXIS)),
                 legend=uplot.Legend(show=True, live=False),
-                height=HEIGHT_PX,
+                height=self._height_px,
                 padding=(4, 10, 0, 0),
             )
 
@@ -84,6 +101,25 @@ class Chart:
         if self._filled:
             series["fill"] = hue
         return series
+
+    def _mark(self, n: int) -> uplot.Series:
+        """Return the style of the dot on a line."""
+        hue = HUES[n % len(HUES)]
+        return uplot.Series(label="", stroke=hue, width=0.0, points={"show": True, "size": 9, "fill": hue})
+
+
+class Chart(LineChart):
+    """A chart of samples; table: the values of each line from samples; style: as LineChart."""
+
+    def __init__(self, title: str, table: Table, **style: Any) -> None:
+        super().__init__(title, **style)
+        self._table = table
+
+    def update(self, samples: Sequence[MeterSample], cursor_s: float) -> None:
+        """Show samples; the time axis is seconds before the cursor. Without lines, as of poses without stages, do nothing."""
+        columns = self._table(samples)
+        if columns:
+            self.draw(np.array([sample.t_s - cursor_s for sample in samples]), columns)
 
 
 class ChartsPanel:

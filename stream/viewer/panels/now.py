@@ -72,6 +72,7 @@ class RecordPanel:
         with gui.add_folder("Recording"):
             self._name = gui.add_text("Name", "", hint="Of the file; left empty, the date and time")
             self._button = gui.add_button(RECORD, icon=viser.Icon.PLAYER_RECORD_FILLED, color="red")
+            self._place = gui.add_html("")
             self._message = gui.add_html("")
         self._button.on_click(lambda _: self._press())
         with gui.add_folder("World"):
@@ -86,6 +87,8 @@ class RecordPanel:
             self._running = running
             self._button.label = STOP if running else RECORD
             self._button.icon = viser.Icon.PLAYER_STOP_FILLED if running else viser.Icon.PLAYER_RECORD_FILLED
+        place = f'<div class="dim">Recordings are written to {escape(view.folder)}</div>' if view.folder else ""
+        set_html(self._place, wrap_in_box(place) if place and not running else "")
         disabled = self._busy or view.waiting or view.silent
         if self._button.disabled != disabled:
             self._button.disabled = disabled

@@ -7,8 +7,9 @@ from typing import Protocol
 import viser
 
 from config.settings import CAMERA_NAMES
+from stream.viewer.scene.behind import PICTURE
 from stream.viewer.scene.framing import View
-from stream.viewer.scene.scenery import APART_M, SceneItem
+from stream.viewer.scene.scenery import APART_M, SEEN_OPACITY, SceneItem
 from stream.viewer.view import AppSnapshot, PageActions
 
 LABELS = {
@@ -41,6 +42,9 @@ class SceneControls(Protocol):
     def follow(self, on: bool) -> None:
         """Let the view follow the performer, or stay."""
 
+    def set_seen(self, picture: float, body: float) -> None:
+        """Set how much is seen of picture and body where the page looks through a camera, 0 to 1."""
+
     def set_dark(self, dark: bool) -> None:
         """Change between dark and light."""
 
@@ -66,6 +70,12 @@ class ScenePanel:
             ]
             for row in self._cameras:
                 row.on_click(self._look)
+            self._seen = (
+                gui.add_slider("Picture", 0.0, 1.0, 0.05, PICTURE, visible=False, hint="Of the camera, behind the body"),
+                gui.add_slider("Body", 0.05, 1.0, 0.05, SEEN_OPACITY, visible=False, hint="Less: the picture shows through"),
+            )
+            for slider in self._seen:
+                slider.on_update(self._set_seen)
             self._checkbox(gui, "Follow the performer", True, self._controls.follow)
         with gui.add_folder("Show"):
             for item, label in LABELS.items():
@@ -75,7 +85,7 @@ class ScenePanel:
                     box.visible = False
             if self._two:
                 gui.add_slider("Apart [m]", 0.0, 4.0, 0.1, APART_M).on_update(self._set_apart)
-        self._checkbox(gui, "Dark page", self._dark, self._controls.set_dark)
+        self._dark_box = self._checkbox(gui, "Dark page", self._dark, self._controls.set_dark)
 
     def update(self, view: AppSnapshot) -> None:
         """Offer the views of the cameras once they are known, forces once a pose has some."""
@@ -86,6 +96,9 @@ class ScenePanel:
                 row.options = shown
             if row.visible != bool(shown):
                 row.visible = bool(shown)
+        if view.dark != self._dark:
+            self._dark = view.dark
+            self._dark_box.value = view.dark  # type: ignore[misc]
         if not self._forces.visible:
             poses = [track.pose_at(view.cursor_s) for track in view.tracks]
             self._forces.visible = any(pose is not None and pose.ground_forces for pose in poses)
@@ -94,6 +107,8 @@ class ScenePanel:
         """Create a checkbox that switches something."""
 
         def switched(event: viser.GuiEvent[viser.GuiCheckboxHandle]) -> None:
+            if event.client is None:  # a change of our own
+                return
             wanted = bool(event.target.value)
             self._actions.put(lambda: switch(wanted))
 
@@ -105,7 +120,14 @@ class ScenePanel:
         """Look from the view of a button."""
         label = str(event.target.value)
         view = CAMERA_LABELS.index(label) if label in CAMERA_LABELS else View(label)
+        for slider in self._seen:
+            slider.visible = isinstance(view, int)
         self._actions.put(lambda: self._controls.look(view))
+
+    def _set_seen(self, event: viser.GuiEvent[viser.GuiSliderHandle[float]]) -> None:
+        """Set how much is seen of picture and body."""
+        picture, body = (float(slider.value) for slider in self._seen)
+        self._actions.put(lambda: self._controls.set_seen(picture, body))
 
     def _set_apart(self, event: viser.GuiEvent[viser.GuiSliderHandle[float]]) -> None:
         """Set the distance between two takes."""

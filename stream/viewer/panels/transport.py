@@ -2,6 +2,7 @@
 
 import time
 from collections.abc import Callable
+from functools import partial
 from typing import Protocol
 
 import viser
@@ -13,7 +14,7 @@ from stream.web.html import set_html
 
 STRIP = "display:flex;align-items:center;margin-bottom:3px"
 HANDS_OFF_S = 0.6  # after a user moved the slider, it is not moved by the player
-STEP_S = 1.0
+STEP_S, FRAME_S = 1.0, 1 / 60
 Change = Callable[[Playhead, TimeSpan], Playhead]
 
 
@@ -31,7 +32,7 @@ class TransportPanel:
 
     def __init__(self, controls: PlaybackControls, actions: PageActions, live: bool) -> None:
         self._controls, self._actions, self._live = controls, actions, live
-        self._moved_s = 0.0
+        self._moved_s, self._frame_s = 0.0, FRAME_S
 
     def build(self, gui: viser.GuiApi) -> None:
         """Create the widgets."""
@@ -46,11 +47,38 @@ class TransportPanel:
             self._loop.on_update(lambda event: self._change(lambda player, span: player.looping(event.target.value)))
         self._slider.on_update(self._scrub)
         self._buttons.on_click(self._press)
+        self._commands(gui)
         self._speed.on_update(lambda event: self._change(lambda player, span: player.at_speed(float(event.target.value))))
+
+    def _commands(self, gui: viser.GuiApi) -> None:
+        """Register the keys."""
+        add = gui.add_command
+        add("Play or pause", hotkey="space").on_trigger(
+            lambda _: self._change(lambda player, span: player.paused() if player.playing else player.resumed(span))
+        )
+        for name, key, sign in (("back", "arrowleft", -1.0), ("on", "arrowright", 1.0)):
+            frame, second = partial(self._step, sign, False), partial(self._step, sign, True)
+            add(f"A frame {name}", hotkey=key).on_trigger(lambda _, step=frame: step())  # type: ignore[misc]
+            add(f"A second {name}", hotkey=key, modifier="shift").on_trigger(lambda _, step=second: step())  # type: ignore[misc]
+        add("To the beginning", hotkey="home").on_trigger(
+            lambda _: self._change(lambda player, span: player.scrubbed(span.begin_s, span))
+        )
+
+    def _step(self, sign: float, second: bool) -> None:
+        """Go a frame or a second on or back; a frame at a time it stands still there."""
+        step_s = sign * (STEP_S if second else self._frame_s)
+
+        def change(player: Playhead, span: TimeSpan) -> Playhead:
+            at = player if second else player.paused()
+            return at.scrubbed(player.cursor_s + step_s, span)
+
+        self._change(change)
 
     def update(self, view: AppSnapshot) -> None:
         """Update strip, slider and buttons by the player."""
         span, player = view.span, view.player
+        history = view.tracks[0].history
+        self._frame_s = (history.end_s - history.begin_s) / max(len(history) - 1, 1) or FRAME_S
         if time.monotonic() - self._moved_s > HANDS_OFF_S:
             self._follow(span, player)
         strips = "".join(

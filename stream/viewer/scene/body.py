@@ -51,7 +51,8 @@ class Skin:
     """One mesh in the rest pose, moved by one bone a joint; mesh: its node in the scene.
 
     Args:
-        vertices_m: (V, 3), the root at the origin.
+        rest: the joints in the rest pose.
+        vertices_m: (V, 3), in that pose.
         faces: (F, 3).
         weights: (V, J).
     """
@@ -60,14 +61,13 @@ class Skin:
         self,
         scene: viser.SceneApi,
         name: str,
-        skeleton: SkeletonMessage,
+        rest: Joints,
         vertices_m: NDArray[Any],
         faces: NDArray[Any],
         weights: Floats,
         **style: Any,
     ) -> None:
-        self._wxyz = np.tile([1.0, 0.0, 0.0, 0.0], (len(skeleton.names), 1))
-        self._position_m = compute_rest_positions_m(skeleton.parents, skeleton.offsets_m)
+        self._wxyz, self._position_m = rest.wxyz, rest.position_m.copy()
         self.mesh = scene.add_mesh_skinned(
             name, vertices_m, faces, bone_wxyzs=self._wxyz, bone_positions=self._position_m, skin_weights=weights, **style
         )
@@ -85,6 +85,12 @@ class Skin:
             self._set_bone(bone, None, self._position_m[bone])
 
 
+def find_rest_joints(skeleton: SkeletonMessage) -> Joints:
+    """Return the joints of the rest pose, the root at the origin."""
+    position_m = compute_rest_positions_m(skeleton.parents, skeleton.offsets_m)
+    return Joints(np.tile(np.eye(3), (len(position_m), 1, 1)), position_m)
+
+
 class Balls:
     """Equal balls, one node each below the node `name`; hidden until they are placed."""
 
@@ -96,6 +102,11 @@ class Balls:
         self._position_m = np.zeros((len(names), 3))
         self._colors: list[Color] = [GREY] * len(names)
         self._shown = np.zeros(len(names), bool)
+
+    def on_click(self, names: Sequence[str], clicked: Callable[[str], None]) -> None:
+        """Have a function called with the name of a ball that is clicked; names: of all, in order."""
+        for ball, name in zip(self._balls, names, strict=True):
+            ball.on_click(lambda _, name=name: clicked(name))  # type: ignore[misc]
 
     def show(self, position_m: Floats, colors: Sequence[Color], shown: NDArray[np.bool_]) -> None:
         """Place and colour the balls.
@@ -160,7 +171,8 @@ class SkinnedBody(NodePart):
         self._color: Color = BODY
         self._opacity = 1.0
         self._state = TrackingState.TRACKING
-        self._skin = Skin(scene, name, skeleton, mesh.vertices_m, mesh.faces, weights, color=BODY, receive_shadow=True)
+        rest = find_rest_joints(skeleton)
+        self._skin = Skin(scene, name, rest, mesh.vertices_m, mesh.faces, weights, color=BODY, receive_shadow=True)
         super().__init__(self._skin.mesh)
 
     def show(self, pose: PoseMessage, joints: Joints) -> None:

@@ -13,7 +13,7 @@ from database.geometry.rotations import rotation_between
 from stream.export.mesh.mesh import compute_rest_positions_m
 from stream.protocol.joints import Joints, wxyz_from_matrix
 from stream.protocol.messages import PoseMessage, SkeletonMessage
-from stream.viewer.scene.body import Balls, NodePart, Skin
+from stream.viewer.scene.body import Balls, NodePart, Skin, find_rest_joints
 from stream.viewer.scene.colors import DARK, GroundColors, compute_joint_colors
 
 Atomic = Callable[[], AbstractContextManager[None]]  # the server's `atomic`: messages sent within it arrive as one
@@ -99,7 +99,7 @@ class BoneParts(NodePart):
         self._skin = Skin(
             scene,
             name,
-            skeleton,
+            find_rest_joints(skeleton),
             vertices_m.reshape(-1, 3).astype(np.float32),
             all_faces.reshape(-1, 3),
             weights,

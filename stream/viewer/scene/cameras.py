@@ -1,4 +1,7 @@
-"""The cameras of a run in the scene, as frustums with their newest pictures; and pictures with the detections drawn in.
+"""The cameras of a run in the scene, as frustums; and their newest pictures with the detections drawn in.
+
+Pictures are not on the frustums, where they would stand between the user and the performer, but beside the scene, and behind the
+body for who looks through a camera (`behind`).
 
 Distortion is ignored for the frustums and applied where points are drawn on a picture.
 """
@@ -11,7 +14,6 @@ import numpy as np
 import viser
 
 from calibration.camera import Camera
-from capture.process.preview_image import Preview
 from config.arrays import Floats, Image
 from config.settings import CAMERA_NAMES
 from database.geometry.rotations import matrix_from_rotvec
@@ -137,19 +139,19 @@ class Cameras:
         if wanted != self._pictures:
             self._pictures = wanted
             self._subscribe()
-            if not wanted:
-                for node in self._nodes:
-                    node.image = None
 
     def update(self) -> bool:
-        """Show the pictures that have come, without waiting; return whether there were any."""
-        came = [n for n, preview in enumerate(self._previews) if preview.poll()]
-        with self._atomic():
-            for n in came:
-                newest = self._previews[n].newest
-                if newest is not None and self._on:
-                    self._nodes[n].image = np.ascontiguousarray(brighten_picture(newest[1])[..., ::-1])
-        return bool(came)
+        """Take the pictures that have come, without waiting; return whether there were any."""
+        return sum(preview.poll() for preview in self._previews) > 0
+
+    def camera(self, n: int) -> Camera:
+        """Return a camera by its number."""
+        return self._cameras[n]
+
+    def plain_picture(self, n: int) -> Image | None:
+        """Return the newest picture of camera n as it came, BGR; None without one."""
+        newest = self._previews[n].newest
+        return None if newest is None else newest[1]
 
     def picture(self, n: int, skeleton: SkeletonMessage | None = None, pose: PoseMessage | None = None) -> Image | None:
         """Return the newest picture of camera n, RGB (h, w, 3), with the detections drawn in; None without one.
@@ -160,7 +162,21 @@ class Cameras:
             pose: pose to draw.
         """
         newest = self._previews[n].newest
-        return None if newest is None else draw_overlay(newest[1], newest[0], self._cameras[n], skeleton, pose)
+        if newest is None:
+            return None
+        preview, image = newest
+        return draw_overlay(image, preview.points_px * (image.shape[1] / preview.size[0]), self._cameras[n], skeleton, pose)
+
+    def draw_on(self, image: Image, n: int, skeleton: SkeletonMessage | None, pose: PoseMessage | None) -> Image:
+        """Draw a pose on a picture of camera n that comes from elsewhere: BGR in, RGB out.
+
+        Args:
+            image: BGR.
+            n: number of the camera.
+            skeleton: skeleton of the pose.
+            pose: pose to draw; None: none.
+        """
+        return draw_overlay(image, np.zeros((0, 2)), self._cameras[n], skeleton, pose)
 
     def remove(self) -> None:
         """Remove the cameras from the scene and unsubscribe."""
@@ -175,19 +191,19 @@ class Cameras:
 
 
 def draw_overlay(
-    image: Image, preview: Preview, camera: Camera, skeleton: SkeletonMessage | None = None, pose: PoseMessage | None = None
+    image: Image, points_px: Floats, camera: Camera, skeleton: SkeletonMessage | None = None, pose: PoseMessage | None = None
 ) -> Image:
     """Draw blobs, skeleton and markers on a picture: BGR in, RGB out.
 
     Args:
         image: BGR.
-        preview: preview with the detections in the picture.
+        points_px: detections in the picture, (N, 2).
         camera: camera that took the picture.
         skeleton: skeleton of the pose; None to draw no body.
         pose: pose to draw.
     """
     canvas = np.ascontiguousarray(brighten_picture(image)[..., ::-1])
-    scale = image.shape[1] / preview.size[0]
+    scale = image.shape[1] / camera.size[0]
     if skeleton is not None and pose is not None and pose.hash == skeleton.hash and pose.state is not TrackingState.LOST:
         _draw_bones(canvas, skeleton, camera.project(compute_pose_joints(skeleton, pose).position_m) * scale)
         if pose.markers:
@@ -197,7 +213,7 @@ def draw_overlay(
                     cv2.drawMarker(
                         canvas, round_to_pixel(point), choose_marker_color(marker), cv2.MARKER_TILTED_CROSS, 7, 1, cv2.LINE_AA
                     )
-    for point in preview.points_px * scale:
+    for point in points_px:
         if is_drawable(point):
             cv2.circle(canvas, round_to_pixel(point), 6, DETECTION, 1, cv2.LINE_AA)
     return canvas

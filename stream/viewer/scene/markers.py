@@ -1,5 +1,7 @@
 """Markers in the scene, coloured by how they are known, with their names if wanted; and the contacts of the feet."""
 
+from collections.abc import Callable
+
 import numpy as np
 import viser
 from numpy.typing import NDArray
@@ -26,6 +28,10 @@ class MarkerParts(NodePart):
         self._position_m = np.zeros((len(skeleton.markers), 3))
         self._colors: list[Color] = [INFERRED] * len(skeleton.markers)
         super().__init__(self._balls.root)
+
+    def on_click(self, clicked: Callable[[str], None]) -> None:
+        """Have a function called with the name of a marker whose ball is clicked."""
+        self._balls.on_click(list(self._index), clicked)
 
     def show(self, pose: PoseMessage, joints: Joints) -> None:
         """Move the balls to the markers; markers that the pose does not have are hidden."""

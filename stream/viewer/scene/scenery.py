@@ -8,8 +8,10 @@ import numpy as np
 import viser
 
 from config.arrays import Floats, Image
+from database.files.avatar import Avatar
 from stream.protocol.codec import encode_message
 from stream.protocol.messages import PoseMessage, RigMessage, SkeletonMessage
+from stream.viewer.scene.behind import PictureBehind
 from stream.viewer.scene.cameras import Cameras
 from stream.viewer.scene.colors import BODIES
 from stream.viewer.scene.framing import View, Viewpoint, compute_first_viewpoint, compute_viewpoint
@@ -22,6 +24,7 @@ FOLLOW_M = 0.35  # the performer moves freely by this much before the view follo
 FOLLOW_SHARE = 0.08
 FAR_M = 1.5  # beyond it the view follows at once: the slider was moved, or another take begins
 MIN_STEP_M = 1e-3
+SEEN_OPACITY = 0.6  # of the body before a camera's picture
 TYPICAL_ASPECT = 1.3
 JUMP_S = 0.3  # a larger step in one update is a jump: trails do not follow it
 ViewpointOf = Callable[[float], Viewpoint]  # by the aspect of the picture
@@ -44,10 +47,14 @@ class SceneItem(StrEnum):
 
 
 class Scenery:
-    """The scene of one or two tracks; call it from one thread. follow: the view follows the performer."""
+    """The scene of one or two tracks; call it from one thread.
 
-    def __init__(self, server: viser.ViserServer, dark: bool) -> None:
-        self._server = server
+    follow: the view follows the performer; marker_clicked: called with the name of a marker of the first that is clicked;
+    avatar: a user's own body, which moves in place of the performers'.
+    """
+
+    def __init__(self, server: viser.ViserServer, dark: bool, avatar: Avatar | None = None) -> None:
+        self._server, self._avatar = server, avatar
         self._world = WorldScenery(server, dark)
         self._options = StageOptions()
         self._apart_m = APART_M
@@ -60,15 +67,23 @@ class Scenery:
         self._rig: RigMessage | None = None
         self._cameras_on = True
         self._pictures = False
+        self._floor_on = True
+        self._behind = PictureBehind(server.scene, f"{WORLD}/behind")
+        self._seen_opacity = SEEN_OPACITY
         self._world.axes = False
         self.follow = True
+        self.marker_clicked: Callable[[str], None] | None = None
 
-    def set_tracks(self, tracks: Sequence[ViewerTrack]) -> None:
-        """Show other tracks; the stage of the same performer is kept."""
+    def set_tracks(self, tracks: Sequence[ViewerTrack], *, keep_view: bool = False) -> None:
+        """Show other tracks; the stage of the same performer is kept. keep_view: do not aim at the performer anew."""
         self._tracks = tracks
         self._stages += [None] * (len(tracks) - len(self._stages))
+        for stage in self._stages[len(tracks) :]:
+            if stage is not None:
+                stage.show(None)
         self._shown = [None] * len(tracks)
-        self._framed = False
+        self._framed = keep_view
+        self._apply()
 
     def show(self, cursor_s: float) -> None:
         """Show a time of the tracks; items that are shown already are not sent again."""
@@ -78,6 +93,7 @@ class Scenery:
                     stage.trails.clear()
         self._cursor_s = cursor_s
         self._show_cameras()
+        self._show_behind()
         for n, track in enumerate(self._tracks):
             pose = track.pose_at(cursor_s)
             if pose is self._shown[n] or (pose is None and self._shown[n] is None):
@@ -94,10 +110,10 @@ class Scenery:
         """Show an item of the scene or hide it."""
         if item is SceneItem.CAMERAS:
             self._cameras_on = on
-            if self._cameras is not None:
-                self._cameras.on = on
+            self._hide_for_camera()
         elif item is SceneItem.FLOOR:
-            self._world.floor = on
+            self._floor_on = on
+            self._hide_for_camera()
         elif item is SceneItem.AXES:
             self._world.axes = on
         else:
@@ -118,7 +134,17 @@ class Scenery:
         """Have all pages look from one of the views, or through a camera by its number."""
         rig = self._tracks[0].rig if self._tracks else None
         root_m, apart_m = self._root_m(), self._width_m()
+        self._behind.hide()
+        if isinstance(view, int) and rig is not None and view < len(rig.cameras):
+            self._behind.camera = view
+        self._hide_for_camera()
+        self._apply()
         self._set_viewpoint(lambda aspect: compute_viewpoint(view, root_m, rig, aspect, apart_m))
+
+    def set_seen(self, picture: float, body: float) -> None:
+        """Set how much is seen of the picture and of the body where the page looks through a camera, 0 to 1 each."""
+        self._behind.share, self._seen_opacity = picture, body
+        self._apply()
 
     def welcome(self, client: viser.ClientHandle) -> None:
         """Aim the camera of a new page at the performer."""
@@ -135,8 +161,11 @@ class Scenery:
         """Return the cameras' newest pictures with the detections drawn in, by camera; None where there is none."""
         if self._cameras is None or not self._tracks:
             return ()
-        skeleton, pose = self._tracks[0].skeleton, self._shown[0]
-        return tuple(self._cameras.picture(n, skeleton, pose) for n in range(len(self._cameras)))
+        track, pose, cameras = self._tracks[0], self._shown[0], self._cameras
+        if track.videos is None:
+            return tuple(cameras.picture(n, track.skeleton, pose) for n in range(len(cameras)))
+        images = track.videos.newest[: len(cameras)]
+        return tuple(None if image is None else cameras.draw_on(image, n, track.skeleton, pose) for n, image in enumerate(images))
 
     def _stage(self, n: int, skeleton: SkeletonMessage) -> Stage:
         """Return the stage of a track; another skeleton gets a new one."""
@@ -144,7 +173,9 @@ class Scenery:
         if stage is None or (stage.skeleton.hash, stage.skeleton.mass_kg) != (skeleton.hash, skeleton.mass_kg):
             if stage is not None:
                 stage.remove()
-            stage = Stage(self._server.scene, f"{WORLD}/take{n}", skeleton, self._options_of(n), self._server.atomic)
+            options, atomic = self._options_of(n), self._server.atomic
+            clicked = self.marker_clicked if n == 0 else None
+            stage = Stage(self._server.scene, f"{WORLD}/take{n}", skeleton, options, atomic, self._avatar, clicked)
             self._stages[n] = stage
             self._fit()
         return stage
@@ -158,7 +189,8 @@ class Scenery:
     def _options_of(self, n: int) -> StageOptions:
         """Return the options of one stage."""
         middle = 0.5 * (len(self._tracks) - 1)
-        return replace(self._options, color=BODIES[n], offset_x_m=(n - middle) * self._apart_m)
+        opacity = 1.0 if self._behind.camera is None else self._seen_opacity
+        return replace(self._options, color=BODIES[n % len(BODIES)], opacity=opacity, offset_x_m=(n - middle) * self._apart_m)
 
     def _apply(self) -> None:
         """Apply the options to the stages."""
@@ -172,7 +204,7 @@ class Scenery:
             self._framed = True
             self._world.set_centre(self._root_m())
             self._set_viewpoint(self._first_viewpoint)
-        elif self.follow:
+        elif self.follow and self._behind.camera is None:
             self._follow()
 
     def _first_viewpoint(self, aspect: float) -> Viewpoint:
@@ -205,11 +237,31 @@ class Scenery:
             if self._cameras is not None:
                 self._cameras.remove()
             self._cameras = Cameras(self._server.scene, f"{WORLD}/cameras", track.rig, self._server.atomic)
-            self._cameras.on, self._cameras.pictures = self._cameras_on, self._pictures
+            self._cameras.pictures = self._pictures
+            self._hide_for_camera()
         self._rig = track.rig
         if track.status is not None:
             self._cameras.update_status(track.status)
         self._cameras.update()
+
+    def _hide_for_camera(self) -> None:
+        """Hide floor and cameras, which would be before the picture, while the page looks through a camera."""
+        free = self._behind.camera is None
+        self._world.floor = self._floor_on and free
+        if self._cameras is not None:
+            self._cameras.on = self._cameras_on and free
+
+    def _show_behind(self) -> None:
+        """Show the picture of the camera that the page looks through."""
+        number, cameras = self._behind.camera, self._cameras
+        track, pose = (self._tracks[0], self._shown[0]) if self._tracks else (None, None)
+        if track is not None and track.videos is not None and pose is not None:
+            track.videos.want(pose.t_capture_ns)
+        if number is None or cameras is None or track is None or number >= len(cameras):
+            return
+        image = cameras.plain_picture(number) if track.videos is None else track.videos.newest[number]
+        if image is not None:
+            self._behind.show(image, cameras.camera(number), self._root_m(), self._world.ground.plane)
 
     def _follow(self) -> None:
         """Bring a performer who has left the middle back to it, smoothly, by moving the world and not the pages' cameras."""

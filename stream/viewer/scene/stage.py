@@ -3,14 +3,17 @@
 Everything that moves is few objects, so that a frame costs few messages; what is off costs none.
 """
 
+from collections.abc import Callable
 from contextlib import nullcontext
 from dataclasses import dataclass
 from typing import Protocol
 
 import viser
 
+from database.files.avatar import Avatar
 from stream.protocol.joints import Joints, compute_pose_joints
 from stream.protocol.messages import PoseMessage, SkeletonMessage
+from stream.viewer.scene.avatar import AvatarBody
 from stream.viewer.scene.body import SkinnedBody
 from stream.viewer.scene.bones import Atomic, BoneParts, JointParts
 from stream.viewer.scene.colors import BODY, Color, GroundColors
@@ -54,6 +57,8 @@ class Stage:
     Args:
         skeleton: poses of another skeleton are ignored.
         atomic: the server's `atomic`, so that a frame arrives as one.
+        avatar: a user's own body in place of one of the skeleton's proportions.
+        marker_clicked: called with the name of a marker that is clicked; None: they cannot be.
     """
 
     def __init__(
@@ -63,6 +68,8 @@ class Stage:
         skeleton: SkeletonMessage,
         options: StageOptions | None = None,
         atomic: Atomic = nullcontext,
+        avatar: Avatar | None = None,
+        marker_clicked: Callable[[str], None] | None = None,
     ) -> None:
         self.skeleton = skeleton
         self._atomic = atomic
@@ -70,16 +77,20 @@ class Stage:
         self._pose: PoseMessage | None = None
         with atomic():
             self._root = scene.add_frame(prefix, show_axes=False, visible=False)
-            self._body = SkinnedBody(scene, f"{prefix}/body", skeleton)
+            own = AvatarBody(scene, f"{prefix}/body", skeleton, avatar) if avatar is not None else None
+            self._body = own or SkinnedBody(scene, f"{prefix}/body", skeleton)
             self.trails = Trails(scene, f"{prefix}/trails", skeleton)
             self._bones = BoneParts(scene, f"{prefix}/bones", skeleton)
             self._contacts = Contacts(scene, f"{prefix}/contacts", skeleton)
+            markers = MarkerParts(scene, f"{prefix}/markers", skeleton)
+            if marker_clicked is not None:
+                markers.on_click(marker_clicked)
             self._forces = ForceArrows(scene, f"{prefix}/forces", skeleton)
             self._parts: dict[str, BodyPart] = {
                 "body": self._body,
                 "bones": self._bones,
                 "joints": JointParts(scene, f"{prefix}/joints", skeleton),
-                "markers": MarkerParts(scene, f"{prefix}/markers", skeleton),
+                "markers": markers,
                 "labels": Labels(scene, f"{prefix}/labels", skeleton),
                 "trails": self.trails,
                 "contacts": self._contacts,

@@ -85,7 +85,7 @@ def test_tables_are_named_once_and_their_spread_is_of_their_columns() -> None:
         (["nothing", "--motion", "."], "'nothing' is no table; take synthesis-exact"),
         (["search"], "--motion is missing"),
         (["posing", "--motion", ".", "--only", "07 flying"], "posing has no '07 flying'; take 07 walking"),
-        (["restoring-2", "--motion", "."], "no CMU motions"),
+        (["restoring-small", "--motion", "."], "no CMU motions"),
         (["feet", "--motion", ".", "--clips", "all"], "tuning, test or quick"),
     ],
 )

@@ -5,12 +5,13 @@ import pytest
 
 pytest.importorskip("sklearn", reason='needs scikit-learn: pip install "duocap[benchmarks]"')
 
-from benchmarks.papers.restoring import choose_trade_off, restore_poses
+from benchmarks.papers.restoring import RestoringCell, choose_trade_off, restore_poses
 from benchmarks.papers.restoring_models import TradeOff
 from benchmarks.papers.restoring_poses import (
     MOVED,
     OBSERVED,
     Corrupted,
+    Halves,
     Task,
     compute_distance_mm,
     corrupt_poses,
@@ -50,7 +51,7 @@ def test_a_rest_pose_at_the_start_is_left_out() -> None:
 def test_standardised_coordinates_have_unit_variance_and_hardly_moving_ones_do_not_grow() -> None:
     still = np.random.default_rng(0).normal(1.0, 0.2, (400, N_COORDINATES))
     still[:, 0] = 0.2 + 1e-5 * np.arange(len(still)) / len(still)
-    standardised = split_poses(still, 0).train
+    standardised = split_poses([still], Halves.POSES, 0).train
     assert abs(standardised[:, 0]).max() < 0.02
     np.testing.assert_allclose(standardised[:, 1:].std(axis=0), 1.0)
 
@@ -76,13 +77,21 @@ def test_six_joints_are_told_for_completion() -> None:
 
 def test_halves_share_no_pose_and_both_are_standardised_by_the_first() -> None:
     poses_m = np.random.default_rng(0).normal(1.0, 0.2, (401, N_COORDINATES))
-    split = split_poses(poses_m, 0)
+    split = split_poses([poses_m[:150], poses_m[150:]], Halves.POSES, 0)
     assert (len(split.train), len(split.test)) == (201, 200)
     np.testing.assert_allclose(split.train.mean(axis=0), 0.0, atol=1e-12)
     both = np.concatenate([split.train, split.test])
     assert len(np.unique(both.round(9), axis=0)) == 401
-    other = split_poses(poses_m, 1)
+    other = split_poses([poses_m], Halves.POSES, 1)
     assert abs(other.train[:5] - split.train[:5]).max() > 0.1
+
+
+def test_held_out_takes_are_whole_and_so_are_those_that_choose_trade_offs() -> None:
+    takes = [np.full((80 + k, N_COORDINATES), float(k)) + 0.01 * np.random.default_rng(k).normal(size=1) for k in range(6)]
+    for seed in range(4):
+        split = split_poses(takes, Halves.TAKES, seed)
+        tuning, learned, tests = (set(part[:, 0]) for part in (split.train[split.tuning], split.train[~split.tuning], split.test))
+        assert len(tuning) == 1 and learned and tests and not (tuning & learned or tuning & tests or learned & tests)
 
 
 def test_distances_are_in_millimetres_whatever_the_scale() -> None:
@@ -108,6 +117,7 @@ def test_the_trade_off_of_the_least_error_is_chosen() -> None:
 def test_a_model_is_learned_from_one_half_and_restores_the_other() -> None:
     rng = np.random.default_rng(1)
     flat = rng.normal(size=(400, 3)) @ rng.normal(size=(3, N_COORDINATES))
-    (row,) = restore_poses("gaussian", (Task.COMPLETION,), split_poses(0.1 * flat, 0), 0, count=50)
+    cell = RestoringCell("07", (Task.COMPLETION,), Halves.POSES, "gaussian", 0)
+    (row,) = restore_poses(cell, split_poses([0.1 * flat], Halves.POSES, 0), count=50)
     assert (row["train"], row["tests"], row["task"]) == (200, 50, "completion")
     assert row["error"] < 0.01 < 0.5 < row["as given"]

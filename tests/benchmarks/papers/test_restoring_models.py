@@ -5,7 +5,14 @@ import pytest
 
 pytest.importorskip("sklearn", reason='needs scikit-learn: pip install "duocap[benchmarks]"')
 
-from benchmarks.papers.restoring_models import MODELS, GaussianRestorer, fit_clusters, fit_factor_analysers, fit_gaussian
+from benchmarks.papers.restoring_models import (
+    MODELS,
+    GaussianRestorer,
+    SparseRestorer,
+    fit_clusters,
+    fit_factor_analysers,
+    fit_gaussian,
+)
 from config.arrays import Floats
 
 D = 9
@@ -27,7 +34,7 @@ TRAIN, TEST = curved(1200, 1), curved(80, 2)
 @pytest.mark.parametrize("name", MODELS)
 def test_every_model_completes_and_denoises_better_than_nothing_does(name: str) -> None:
     kind, rng = MODELS[name], np.random.default_rng(3)
-    model = kind.fit(TRAIN, 0)
+    model = kind.fit(TRAIN, 0, np.inf)
     least = 0.9 if name in LINEAR else 0.35
     noise = 0.5 * rng.standard_normal(TEST.shape)
     for observed, weight, share in (
@@ -42,7 +49,7 @@ def test_every_model_completes_and_denoises_better_than_nothing_does(name: str) 
 @pytest.mark.parametrize("name", MODELS)
 def test_missing_entries_may_hold_anything_and_rows_do_not_depend_on_each_other(name: str) -> None:
     kind = MODELS[name]
-    model, trade_off = kind.fit(TRAIN, 0), kind.trade_offs[4]
+    model, trade_off = kind.fit(TRAIN, 0, np.inf), kind.trade_offs[4]
     weight = np.ones((4, D))
     weight[0, 3:6], weight[2, :2] = 0.0, 0.0
     observed = np.where(weight > 0.0, TEST[:4], 0.0)
@@ -67,7 +74,7 @@ def test_a_mixture_takes_the_component_the_observed_entries_tell_of() -> None:
 
 
 def test_principal_components_have_least_squares_coefficients() -> None:
-    model, mean, seen = MODELS["pca"].fit(TRAIN, 0), TRAIN.mean(axis=0), OBSERVED > 0.0
+    model, mean, seen = MODELS["pca"].fit(TRAIN, 0, np.inf), TRAIN.mean(axis=0), OBSERVED > 0.0
     _, singular, V = np.linalg.svd(TRAIN - mean, full_matrices=False)
     U = V[: 1 + int(np.searchsorted(np.cumsum(singular**2) / (singular**2).sum(), 0.8))].T
     a = np.linalg.lstsq(U[seen], (TEST - mean)[:, seen].T, rcond=None)[0]
@@ -90,3 +97,13 @@ def test_factor_analysers_part_flat_clusters_by_their_shape() -> None:
     half = np.array([1, 1, 1, 1, 0, 0, 0, 0, 0], float)
     found = model.restore(poses * half, np.tile(half, (len(poses), 1)), (0.01,))
     assert np.median(np.abs(found - poses)) < 0.1
+
+
+@pytest.mark.parametrize("name", ["omp", "all-poses", "local-pca", "clusters", "mfa"])
+def test_a_model_holds_no_more_numbers_than_it_may(name: str) -> None:
+    model = MODELS[name].fit(TRAIN, 0, 600.0)
+    if isinstance(model, GaussianRestorer):
+        assert len(model.mean) <= 600 / (2 * D)
+    else:
+        held = model.dictionary.atoms if isinstance(model, SparseRestorer) else model.poses  # type: ignore[attr-defined]
+        assert 500 < held.size <= 600

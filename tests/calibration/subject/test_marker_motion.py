@@ -1,16 +1,19 @@
 """Bodies fitted to named markers: poses as they were, whichever axis of the file is up."""
 
 from collections.abc import Sequence
+from pathlib import Path
 
 import numpy as np
 import pytest
 
-from calibration.subject.marker_motion import NamedMarkers, describe_unmoved, find_named_markers, fitted_clip
+from calibration.subject.labelled import LabelledTake, label_take, turn_upright
+from calibration.subject.marker_motion import describe_unmoved, pose_marker_file
 from config.errors import FileFormatError
 from config.joints import JOINT_INDEX
 from config.optical import find_marker_places
 from database.builtin import build_person_skeleton
 from database.clips import slice_clip
+from database.files.points import OpticalPoints
 from database.geometry.kinematics import compute_forward_kinematics
 from tests.support.people import walk
 
@@ -27,27 +30,28 @@ NAMES = tuple(
 LEGS = ("ASI", "PSI", "KNE", "ANK", "HEE", "TOE", "THI", "TIB")
 
 
-def labelled(labels: Sequence[str]) -> NamedMarkers:
+def labelled(labels: Sequence[str]) -> LabelledTake:
     """Give markers at their usual places in the T-pose, x, y and z in the file being ours."""
     places = find_marker_places(labels).places
     rest = build_person_skeleton(1.75).rest_positions_m()
     at = [rest[JOINT_INDEX[places[label].joint]] + places[label].offset_m if label in places else np.zeros(3) for label in labels]
-    return find_named_markers("a.c3d", labels, 60.0, np.array([at] * 3), np.ones((3, len(labels)), bool))
+    points = OpticalPoints(Path("a.c3d"), tuple(labels), 60.0, np.array([at] * 3), np.ones((3, len(labels)), bool))
+    return turn_upright(label_take(points))
 
 
 @pytest.mark.parametrize("scheme", ["{s}{n}", "{s}.{n}", "{s}_{n}", "Ann:{s}{n}", "{l}_{n}", "walker_{s}{n}"])
 def test_the_usual_ways_to_write_a_label(scheme: str) -> None:
     labels = [scheme.format(s=side, l={"L": "left", "R": "right"}[side], n=name) for name in LEGS for side in "LR"]
     plain = [label.rpartition(":")[2] for label in labels]
-    assert labelled(plain).names == tuple(plain) and labelled(plain).axes == (0, 1, 2)
+    assert labelled(plain).worn.names == tuple(plain) and np.array_equal(labelled(plain).turn, np.eye(3))
 
 
 def test_what_no_marker_moves_is_said_and_unknown_names_are_refused() -> None:
     legs = labelled([side + name for name in LEGS for side in "LR"])
-    said = describe_unmoved(legs)
+    said = describe_unmoved(legs.worn.joint)
     assert said[0].startswith("no marker moves the trunk, the head, the left arm, the right arm: ")
-    with pytest.raises(FileFormatError, match="0 markers of known names"):
-        find_named_markers("a.c3d", ["a", "b"], 60.0, np.zeros((3, 2, 3)), np.ones((3, 2), bool))
+    with pytest.raises(FileFormatError, match="0 labels are known"):
+        labelled(["a", "b"])
 
 
 @pytest.mark.slow
@@ -61,6 +65,6 @@ def test_the_poses_of_markers_with_z_up_are_those_of_the_motion() -> None:
     z_up = marker_m[:, :, [2, 0, 1]]  # our x, y, z are the file's y, z, x
     valid = np.ones(z_up.shape[:2], bool)
     valid[10:20, NAMES.index("LKNE")] = False
-    found = fitted_clip("walk", find_named_markers("walk.c3d", NAMES, 60.0, z_up, valid))
+    found = pose_marker_file(OpticalPoints(Path("walk.c3d"), NAMES, 60.0, z_up, valid)).clip
     error_mm = 1e3 * np.linalg.norm(compute_forward_kinematics(found.skeleton, found.rotvec, found.root_m)[1] - p, axis=2)
     assert error_mm.mean() < 25.0 and np.percentile(error_mm, 95) < 60.0

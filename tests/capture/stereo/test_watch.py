@@ -7,9 +7,10 @@ import numpy as np
 import pytest
 
 from calibration.camera import Rig
-from capture.packets import Blobs, Views
+from capture.packets import Blobs, Landmarks, Views, make_empty_blobs
 from capture.stereo.pair_watch import DriftDetector, PairWatch
 from capture.stereo.watch import RigWatch, find_moved_cameras
+from config.landmarks import N_LANDMARKS
 from tests.capture.stereo.test_check import rig, turned
 from tests.support.rigs import synthetic_rig
 
@@ -77,6 +78,29 @@ def test_a_bumped_camera_is_told_once_with_how_far_and_taken_back() -> None:
     assert abs(watch.figures["epipolar_px"] - abs(shift_px)) < 1.2
     assert told(watch, steady(12.0, 24.0)) == ["the cameras are where they were at the start again"]
     assert not watch.moved
+
+
+def only_landmarks(pairs: list[Views]) -> list[Views]:
+    """Return pairs of which the points are landmarks of a body, four times as far off as markers, and nothing else is seen."""
+    random = np.random.default_rng(4)
+    found = []
+    for pair in pairs:
+        blobs = []
+        for each in pair.present:
+            px = np.zeros((N_LANDMARKS, 2))
+            px[: len(each)] = each.points_px + random.normal(0.0, 3.0, (len(each), 2))
+            body = Landmarks(px, (np.arange(N_LANDMARKS) < len(each)).astype(float), 1.0)
+            blobs.append(replace(make_empty_blobs(each.camera, each.index, each.t_capture_ns), landmarks=body))
+        found.append(Views(tuple(blobs)))
+    return found
+
+
+def test_a_bumped_camera_is_told_by_landmarks_of_the_body_alone() -> None:
+    watch = RigWatch(rig())
+    assert told(watch, only_landmarks(steady())) == []
+    (text,) = told(watch, only_landmarks(views(rig(), 12.0, 12.0, shift_px=-20.0)))
+    assert text.startswith("a camera seems to have moved: landmarks of the body are ") and watch.moved
+    assert abs(float(text.split()[11]) - 20.0) < 6.0
 
 
 def three() -> Rig:

@@ -11,12 +11,13 @@ from database.geometry.rotations import matrix_from_rotvec, skew_from_vector
 from reconstruct.models.local.model import DOFS, FULL, LocalModel
 from reconstruct.observations import observations_from_markers
 from reconstruct.solve.certainty import (
-    BY_STRANGENESS,
+    BY_LAPLACE,
+    BY_LASTING,
     CALIBRATION_M,
-    FAMILIAR,
     MAX_ERROR_M,
     add_calibration_error,
     build_minimum,
+    compute_frame_deviations,
     compute_information,
     estimate_joint_error_m,
 )
@@ -73,11 +74,14 @@ def test_errors_of_joints_are_those_of_markers_at_their_origins() -> None:
     local, by_joints = compute_markers_and_jacobian(SUBJECT.skeleton, pose, FULL, np.arange(N_JOINTS), np.zeros((N_JOINTS, 3)))
     by_turn, by_place = -skew_from_vector(local @ solution.rotation.T), np.broadcast_to(np.eye(3), (N_JOINTS, 3, 3))
     J = np.concatenate([solution.rotation @ by_joints, by_turn, by_place], axis=2)
-    covariance = J @ np.linalg.inv(compute_information(asked, solution)) @ np.swapaxes(J, 1, 2)
-    laplace_m = np.sqrt(np.trace(covariance, axis1=1, axis2=2) / 3.0)
-    for strange_rad in (0.0, 0.1):
-        expected = laplace_m * (FAMILIAR + BY_STRANGENESS * strange_rad)
-        np.testing.assert_allclose(estimate_joint_error_m(build_minimum(asked, solution), strange_rad), expected, rtol=1e-9)
+    solved, lasting = np.linalg.inv(compute_information(asked, solution)), np.diag(np.linspace(0.01, 0.05, DOFS + 6))
+    laplace_m, lasting_m = (
+        np.sqrt(np.trace(J @ each @ np.swapaxes(J, 1, 2), axis1=1, axis2=2) / 3.0) for each in (solved, lasting)
+    )
+    minimum = build_minimum(asked, solution)
+    expected = np.hypot(BY_LAPLACE * laplace_m, BY_LASTING * lasting_m)
+    sigma = compute_frame_deviations(minimum, solved, lasting)
+    np.testing.assert_allclose(estimate_joint_error_m(sigma), expected, rtol=1e-9)
 
 
 def test_a_calibration_adds_to_the_errors_of_a_body_that_is_not_known_exactly() -> None:

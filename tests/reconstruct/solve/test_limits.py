@@ -78,7 +78,7 @@ def test_the_overstepped_coordinate_is_clamped_at_its_limit(coordinate: int, ove
 
 def test_directions_of_the_paper_are_clamped_together() -> None:
     poses = np.random.default_rng(2).normal(0.0, 0.3, (12, DOFS))
-    model = fit_local_pca(poses, None, dimensions=5, smooth_sigma_rad=0.1, prior_weight=1.0)
+    model = fit_local_pca(poses, None, dimensions=5, smooth_sigma_rad=0.1)
     high = WIDE.high.copy()
     high[7] = lowest(model)[7] - 0.2
     assert within(model, Limits(WIDE.low, high))[7] < lowest(model)[7] - 0.1

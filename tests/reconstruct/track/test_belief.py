@@ -24,7 +24,6 @@ from reconstruct.track.belief import (
     MOST_COUNTED,
     N_POSE,
     POSE,
-    TILT_FLOOR_RAD,
     VELOCITY,
     Belief,
     Prior,
@@ -32,9 +31,8 @@ from reconstruct.track.belief import (
     build_initial_belief,
     carry_covariance,
     compute_pose_change,
+    compute_reliance,
     compute_surprise,
-    compute_tilt,
-    compute_tilt_error,
     join_neighbours,
     predict,
     predict_points,
@@ -42,6 +40,7 @@ from reconstruct.track.belief import (
     update_belief,
     update_by_pose,
 )
+from reconstruct.track.tilt import TILT_FLOOR_RAD, compute_tilt, compute_tilt_error
 from tests.support.people import bent_pose, front_rig, marker_frame_of, person, worn_markers
 
 SUBJECT = person("boxing", 2)
@@ -302,3 +301,26 @@ def test_a_pose_model_leads_as_neighbours_do() -> None:
         prior, prior.predicted.state, Minimum(nothing, terms, 0.0, nothing, np.tril(prior.model.precision + said))
     )
     np.testing.assert_allclose(found.covariance, carried(prior, S.neighbour_certainty * said), atol=1e-8)
+
+
+def test_reliance_is_how_far_a_pose_moves_where_all_that_neighbours_said_does() -> None:
+    """In a frame that is linear: the pose moves by it if the neighbours' poses move, and the one before as it relied on them."""
+    rng, seconds, n = np.random.default_rng(5), 1.0 / 60.0, some_neighbours()
+    told, moved = rng.normal(0.0, 0.3, (N_POSE, DOFS)), 1e-3 * rng.normal(size=DOFS)
+    predicted = replace(some_belief(), reliance=told)
+    further = replace(predicted, state=apply_pose_change(predicted.state, told @ moved, predicted.state.t_ns))
+    found = []
+    for belief, pose in ((predicted, n.pose), (further, n.pose + moved)):
+        prior = join_neighbours(belief, replace(n, pose=pose, velocity=belief.velocity), None, seconds, S)
+        expected = compute_pose_change(predicted.state, prior_state(prior))
+        hessian = prior.model.precision + 40.0 * np.eye(N_POSE)
+        found.append((expected - np.linalg.solve(hessian, 40.0 * expected), np.linalg.inv(hessian), prior))
+    (at, covariance, prior), (after, *_) = found
+    np.testing.assert_allclose(after - at, compute_reliance(prior, covariance) @ moved, atol=2e-5)
+
+
+def prior_state(prior: Prior) -> BodyState:
+    """Return the pose that a prior expects."""
+    joints = prior.predicted.state.joints.copy()
+    joints[1:] += prior.model.center.reshape(-1, 3)
+    return BodyState(0, joints, prior.root.rotation, prior.root.position_m)

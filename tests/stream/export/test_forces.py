@@ -6,9 +6,12 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from database.files.c3d import C3dContent, open_c3d, read_analog
+from database.files.c3d_extras import read_c3d_extras
 from database.geometry.rotations import matrix_from_rotvec
 from reconstruct.pose import TrackingState
-from stream.export.c3d import write_c3d
+from stream.export.c3d import encode_c3d, write_c3d
+from stream.export.events import GaitEvent, GaitEventKind
 from stream.export.from_recording import read_longest_motion
 from stream.export.ground import FEET, GroundForces, forces_from_points
 from stream.export.recorded import write_recording
@@ -123,3 +126,23 @@ def test_ezc3d_finds_the_same_forces_on_plates(tmp_path: Path) -> None:
         np.testing.assert_allclose(center_m, forces.center_m[loaded, k], atol=2e-3)
         whole = np.cross(center_m, force_n[loaded]) + 1e-3 * plate["Tz"].T[loaded]
         np.testing.assert_allclose(whole, wrench(forces)[loaded, k, 3:], atol=1e-3)
+
+
+def test_channels_plates_and_events_of_a_file_are_carried_over(tmp_path: Path) -> None:
+    events = [GaitEvent(0.02, 0, GaitEventKind.FOOT_STRIKE), GaitEvent(0.07, 1, GaitEventKind.FOOT_OFF)]
+    write_c3d(tmp_path / "a.c3d", forced(), events)
+    turn = np.eye(3)[[1, 2, 0]]
+    extras = read_c3d_extras(tmp_path / "a.c3d", turn)
+    assert extras.per_frame == 1 and set(extras.groups) == {"ANALOG", "FORCE_PLATFORM", "EVENT"}
+    write_c3d(tmp_path / "b.c3d", replace(forced(), forces=None, extras=extras))
+    a, b = (open_c3d(tmp_path / f"{name}.c3d") for name in "ab")
+    for first, second in zip(read_analog(tmp_path / "a.c3d", a), read_analog(tmp_path / "b.c3d", b), strict=True):
+        np.testing.assert_allclose(second, first, rtol=1e-6)
+    for group in ("ANALOG", "EVENT"):
+        for name in extras.groups[group]:
+            assert b.parameters[f"{group}:{name}"] == a.parameters[f"{group}:{name}"], name
+    corners = [content.numbers("FORCE_PLATFORM:CORNERS").reshape(-1, 3) for content in (a, b)]
+    np.testing.assert_allclose(corners[1], corners[0] @ turn.T, rtol=1e-6)
+    assert np.array_equal(b.numbers("FORCE_PLATFORM:CHANNEL"), a.numbers("FORCE_PLATFORM:CHANNEL"))
+    longer = replace(forced(), forces=None, extras=replace(extras, samples=np.zeros((3, 12))))
+    assert "EVENT:LABELS" not in C3dContent(encode_c3d(longer)).parameters  # of other frames

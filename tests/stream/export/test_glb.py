@@ -96,7 +96,10 @@ def test_neighbouring_quaternions_are_on_one_side() -> None:
 
 def test_the_rest_pose_is_a_t_pose_that_stands_on_the_ground(motion: Take, glb: GltfFile) -> None:
     rest = {}
-    for number, node in enumerate(glb.tree["nodes"]):
+    root, *nodes = sorted(enumerate(glb.tree["nodes"]), key=lambda each: each[1]["name"] != "root")
+    rest["root"] = np.array(root[1].get("translation", [0.0, 0.0, 0.0]))
+    assert not rest["root"].any() and glb.tree["skins"][0]["skeleton"] == root[0]
+    for number, node in nodes:
         above = [n for n in glb.tree["nodes"] if number in n.get("children", [])]
         rest[node["name"]] = np.array(node.get("translation", [0, 0, 0])) + (rest[above[0]["name"]] if above else 0.0)
         assert "rotation" not in node and "scale" not in node

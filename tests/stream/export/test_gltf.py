@@ -10,6 +10,7 @@ from reconstruct.pose import TrackingState
 from stream.export.gltf import (
     ARRAY_BUFFER,
     GltfDocument,
+    RootTrack,
     add_animation,
     build_joint_nodes,
     make_quaternions_continuous,
@@ -68,7 +69,9 @@ def test_a_take_that_begins_and_ends_lost_is_as_long_as_its_stamps() -> None:
 def test_all_channels_share_their_times() -> None:
     document = GltfDocument()
     turns = {0: np.tile([0.0, 0.0, 0.0, 1.0], (2, 1)), 3: np.tile([1.0, 0.0, 0.0, 0.0], (2, 1))}
-    motion = add_animation(document, "jump", np.array([0.0, 0.1]), turns, np.array([[0.0, 1.0, 0.0], [0.0, 2.0, 0.0]]))
+    motion = add_animation(
+        document, "jump", np.array([0.0, 0.1]), turns, RootTrack(0, np.array([[0.0, 1.0, 0.0], [0.0, 2.0, 0.0]]))
+    )
     assert [c["target"] for c in motion["channels"]] == [
         {"node": 0, "path": "translation"},
         {"node": 0, "path": "rotation"},

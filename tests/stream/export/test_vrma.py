@@ -118,14 +118,11 @@ def avatar_bytes(height_m: float) -> bytes:
     file = parsed(encode_glb(standing))
     bones = {name: {"node": file.node(name)} for name in VRM_BONE}
     meta = {"name": "judge", "version": "1", "authors": ["us"], "licenseUrl": "https://vrm.dev/licenses/1.0/"}
-    document = GltfDocument()
-    document.tree = {key: value for key, value in file.tree.items() if key not in ("animations", "extras", "buffers")}
+    document = GltfDocument.from_tree({key: value for key, value in file.tree.items() if key != "extras"}, file.buffer)
     document.tree |= {
         "extensionsUsed": ["VRMC_vrm"],
         "extensions": {"VRMC_vrm": {"specVersion": "1.0", "meta": meta, "humanoid": {"humanBones": bones}}},
     }
-    document._accessors, document._views = document.tree["accessors"], document.tree["bufferViews"]
-    document._buffer = bytearray(file.buffer)
     return document.binary()
 
 

@@ -175,6 +175,36 @@ def test_keys_become_a_motion_that_plays(app: PosingApp) -> None:
     updated(app, lambda: not np.allclose(app.session.joints_m()[HAND], hand_m[15], atol=0.01))
 
 
+def test_a_curve_is_bent_by_its_ball_and_ghosts_stand_along_it(app: PosingApp) -> None:
+    app.motion.set_key()
+    app.motion.scrub(1.0)
+    app.drag(DragPlace("leftHand", (0.5, 1.4, 0.3), True, 0))
+    app.motion.set_key()
+    updated(app, lambda: app.motion.motion is not None)
+    motion = app.motion.motion
+    assert motion is not None
+    app.motion.show_ghosts(True)
+    at = motion.take.positions_m()[30, HAND] + (0.0, 0.15, 0.0)
+    for share in (0.5, 1.0):
+        place = tuple(float(value) for value in at - (1.0 - share) * np.array([0.0, 0.15, 0.0]))
+        app.drag(DragPlace("leftHand", (place[0], place[1], place[2]), share == 1.0, 0, time_s=0.5))
+        app.update()
+    assert [key.time_s for key in app.session.document.keys] == [0.0, 0.5, 1.0]
+    updated(app, lambda: app.motion.motion is not None and app.motion.motion is not motion)
+    assert app.motion.motion is not None
+    np.testing.assert_allclose(app.motion.motion.take.positions_m()[30, HAND], at, atol=0.02)
+
+
+def test_drags_go_along_the_axis_that_is_locked(app: PosingApp) -> None:
+    app.pose.lock_axis("y")
+    app.update()
+    begin_m = np.array([0.1, 1.0, 0.2])
+    np.testing.assert_array_equal(app.scene._lock(begin_m + 0.3, begin_m), [0.1, 1.3, 0.2])
+    app.pose.lock_axis("y")
+    app.update()
+    np.testing.assert_array_equal(app.scene._lock(begin_m + 0.3, begin_m), begin_m + 0.3)
+
+
 def test_a_session_of_a_page_is_opened_and_styles_are_mixed(app: PosingApp) -> None:
     app.drag(DragPlace("leftHand", (0.5, 1.4, 0.3), True, 0))
     app.update()

@@ -17,7 +17,8 @@ from database.geometry.kinematics import compute_forward_kinematics
 from database.geometry.rotations import matrix_from_rotvec, rotvec_from_matrix
 from database.geometry.skeleton import Skeleton
 from reconstruct.constraints import Constraints
-from reconstruct.models.style.synthesis.synthesizer import Synthesizer
+from reconstruct.models.style.features import RATE_HZ
+from reconstruct.models.style.synthesis.synthesizer import Synthesis, Synthesizer
 from reconstruct.posing.protocol import FoundPose
 from reconstruct.posing.style import StylePoser
 from stream.posing.camera import fit_cameras_to_poses, guess_cameras, solve_picture_camera
@@ -138,8 +139,9 @@ def test_another_model_answers_without_the_start_of_the_first(session: PosingSes
     session.drag("leftHand", session.joints_m()[HAND] + 0.2)
     session.release()
     session.set_key(1.0)
+    n_asked = len(poser.starts)
     motion = solve_keyframe_motion(session.document, session.poser)
-    assert len(motion.take) == 61 and np.ptp(motion.take.root_m[:, 0]) > 0.01
+    assert len(motion.take) == 61 and len(poser.starts) - n_asked == RATE_HZ + 1
     session.set_model(model)
     session.drag("leftHand", session.joints_m()[HAND] + 0.1)
     with pytest.raises(PosingError, match="another body"):
@@ -208,6 +210,21 @@ def test_keys_are_set_moved_and_deleted_in_the_order_of_time(session: PosingSess
         session.delete_key(1.5)
     with pytest.raises(PosingError, match="expected a time"):
         session.set_key(float("nan"))
+
+
+def test_a_motion_has_the_poses_of_its_keys(session: PosingSession) -> None:
+    document = set_key(session.document, 0.0)
+    for time_s, name in ((0.4, "rightHand"), (1.0, "leftHand")):
+        session.drag(name, session.joints_m()[JOINT_INDEX[name]] + (0.1, 0.3, 0.15))
+        session.release()
+        document = set_key(replace(session.document, keys=document.keys), time_s)
+    motion = solve_keyframe_motion(document, session.poser)
+    for key in document.keys:
+        pose = motion.pose_at(key.time_s)
+        np.testing.assert_allclose(
+            compute_joint_positions_m(session.skeleton, pose), compute_joint_positions_m(session.skeleton, key.pose), atol=1e-6
+        )
+    assert np.linalg.norm(np.diff(motion.take.positions_m(), axis=0), axis=2).max() < 0.06  # no leap to a key
 
 
 def test_a_joint_follows_its_point_in_the_picture(session: PosingSession) -> None:
@@ -381,6 +398,9 @@ def test_the_latent_plane_poses_as_its_style_does_and_is_one_step(session: Posin
         session.drag_start(predict_start_pose(plane, share * at, model.poser, session.document, session.found))
     session.release()
     assert not session.unmet() and not np.allclose(session.document.pose.rotvec, first.pose.rotvec, atol=0.05)
+    found = session.found
+    assert isinstance(found, Synthesis)  # its latent point is held, although the feet are
+    np.testing.assert_array_equal(found.latent[plane.row], plane.latent(at))
     assert session.undo() and session.document is first and not session.can_undo
     session.free_all()
     start = predict_start_pose(plane, at, model.poser, session.document, None)

@@ -1,10 +1,20 @@
 """The web server: a free port, the page's URL, and requests of other sites refused."""
 
 import socket
+from urllib.error import HTTPError
+from urllib.request import Request, urlopen
 
 import pytest
 
-from stream.web.server import ViewerError, find_free_port, format_page_url, is_own_page
+from stream.web.server import (
+    ViewerError,
+    close_server,
+    find_free_port,
+    format_page_url,
+    holds_token,
+    is_own_page,
+    open_server,
+)
 
 
 def test_a_taken_port_gives_the_next_and_a_foreign_address_is_named(port: int) -> None:
@@ -30,3 +40,31 @@ def test_only_own_pages_are_answered() -> None:
 def test_what_a_browser_opens() -> None:
     assert format_page_url("127.0.0.1", 8080) == "http://127.0.0.1:8080"
     assert format_page_url("0.0.0.0", 81) == "http://127.0.0.1:81" and format_page_url("::1", 81) == "http://[::1]:81"
+    assert format_page_url("127.0.0.1", 8080, "abc") == "http://127.0.0.1:8080/?token=abc"
+
+
+def test_a_token_is_in_the_address_or_in_a_cookie() -> None:
+    assert holds_token("/", None, "")
+    assert holds_token("/?token=abc", None, "abc") and holds_token("/assets/a.js", "other=1; token=abc", "abc")
+    for path, cookies in (("/", None), ("/?token=ab", None), ("/?token=", "token="), ("/", "token=abcd"), ("/", '=;;="')):
+        assert not holds_token(path, cookies, "abc")
+
+
+def test_a_server_with_a_token_answers_nobody_without_it(port: int) -> None:
+    server = open_server("127.0.0.1", port, "duocap", token="abc")
+    url = f"http://127.0.0.1:{server.get_port()}/"
+    try:
+        for refused in (Request(url), Request(url, headers={"Cookie": "token=no"}), Request(url + "?token=no")):
+            with pytest.raises(HTTPError, match="403") as answer:
+                urlopen(refused)
+            answer.value.close()
+        with urlopen(url + "?token=abc") as answer:
+            cookie = answer.headers["Set-Cookie"]
+        assert cookie.startswith("token=abc;") and "HttpOnly" in cookie and "SameSite=Strict" in cookie
+        with urlopen(Request(url, headers={"Cookie": "token=abc"})) as answer:
+            assert answer.status == 200
+        with pytest.raises(HTTPError, match="403") as answer:
+            urlopen(Request(url + "?token=abc", headers={"Origin": "http://evil.example"}))
+        answer.value.close()
+    finally:
+        close_server(server)

@@ -6,6 +6,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from calibration.subject.labelled import wear_places
 from config.arrays import Bools, Floats
 from config.optical import read_optical_set
 from database.builtin import build_person_skeleton
@@ -16,7 +17,6 @@ from database.geometry.kinematics import compute_forward_kinematics
 from tests.support.commands import duocap
 from tests.support.people import walk
 from tests.tools.solve.files import write_trc
-from tools.solve.read import wear_places
 
 LABELS = tuple(read_optical_set("cmu_41"))
 GAP = slice(60, 90)  # half a second

@@ -6,6 +6,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from database.builtin import make_builtin_clip
 from database.builtin.bodies import build_person_skeleton
 from database.clips import Clip
 from stream.export.bvh import write_bvh
@@ -15,8 +16,9 @@ from tests.support.commands import duocap
 from tests.support.files.takes import take
 from tests.support.people import walk
 from tools.gait.events import compute_feet_motion, find_gait_events
-from tools.gait.steps import GaitReport, measure_steps
-from tools.physics.motion import motion_from_clip
+from tools.gait.steps import GaitReport, describe_no_walk, measure_steps
+from tools.gait.walk import measure_gait
+from tools.physics.motion import motion_from_clip, read_motion
 
 BODY = build_person_skeleton(1.75)
 
@@ -78,3 +80,21 @@ def test_the_command_writes_a_table_and_events(tmp_path: Path, capsys: pytest.Ca
     standing = Clip("still", BODY, 60.0, np.repeat(first.rotvec[:1], 60, axis=0), np.repeat(first.root_m[:1], 60, axis=0))
     write_bvh(file, motion_from_clip(standing, "still").take)
     assert "no steps in 60 frames" in duocap(capsys, "gait", file).err
+
+
+@pytest.mark.parametrize("motion", ["walk", "walk_fast"])
+def test_nothing_is_said_of_walks(motion: str) -> None:
+    assert measure_gait(motion_from_clip(make_builtin_clip(motion, BODY), motion)).notes == ()
+
+
+@pytest.mark.parametrize(("clip", "runs"), [("09/09_09", True), ("16/16_45", True), ("07/07_08", False), ("07/07_12", False)])
+def test_real_runs_are_told_from_walks(motion_dir: Path, clip: str, runs: bool) -> None:
+    said = describe_no_walk(measure_gait(read_motion(motion_dir / "cmu" / "subjects" / f"{clip}.amc")).report)
+    assert ("that is running" in said[0]) if runs else said == ()
+
+
+def test_steps_on_the_spot_and_strikes_out_of_turn_are_no_walk() -> None:
+    report = measured(walk(BODY))
+    steps = tuple(replace(step, stride_m=0.1, step_s=np.nan) for step in report.steps)
+    said = describe_no_walk(replace(report, steps=steps))[0]
+    assert "strides of 0.10 m: nobody goes anywhere" in said and "do not follow one of the other foot" in said

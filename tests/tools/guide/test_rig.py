@@ -38,7 +38,7 @@ def test_a_board_before_two_cameras_until_it_is_enough() -> None:
 
     left, right = board_movie()
     with MjpegServer(left, fps=HZ) as a, MjpegServer(right, fps=HZ) as b:
-        outcome = watch_boards(load_settings(), [a.url, b.url], BOARD, finish, browser=False, tell=told.append)
+        outcome = watch_boards(load_settings(), [a.url, b.url], BOARD, finish, tell=told.append)
     assert outcome.lines == ("all is well",)
     assert any(line.startswith("left camera: http://") for line in told)
     assert any("views by both cameras: " in line for line in told)
@@ -59,7 +59,7 @@ def test_files_that_end_before_it_is_enough(tmp_path: Path) -> None:
             (tmp_path / side / f"{k}.jpg").write_bytes(movie[(PICTURES + 1) * k])
     sources = [str(tmp_path / "left"), str(tmp_path / "right")]
     with pytest.raises(CalibrationError, match="only 3 good views of the board chessboard:9x6:25 by both cameras, at least 6"):
-        watch_boards(load_settings(), sources, BOARD, no_finish, fps=SLOW_FPS, browser=False)
+        watch_boards(load_settings(), sources, BOARD, no_finish, fps=SLOW_FPS)
 
 
 def test_another_board_is_named() -> None:
@@ -75,17 +75,17 @@ def test_another_board_is_named() -> None:
         MjpegServer(board_movie(1)[0], fps=HZ) as server,
         pytest.raises(CalibrationError, match="only 0 good views of the board chessboard:7x5:25, at least 6"),
     ):
-        watch_boards(load_settings(), [server.url], other, no_finish, browser=False, tell=tell)
+        watch_boards(load_settings(), [server.url], other, no_finish, tell=tell)
     assert told[-1] == "no more views"
 
 
 def test_cameras_that_cannot_be_are_refused_before_anything_starts() -> None:
     with pytest.raises(SourceError, match="node"):
-        watch_boards(load_settings(), ["node", "0"], BOARD, no_finish, browser=False)
+        watch_boards(load_settings(), ["node", "0"], BOARD, no_finish)
     with pytest.raises(SourceError, match="the same camera"):
-        watch_boards(load_settings(), 2 * ["http://127.0.0.1:9/video"], BOARD, no_finish, browser=False)
+        watch_boards(load_settings(), 2 * ["http://127.0.0.1:9/video"], BOARD, no_finish)
     with pytest.raises(SourceError, match=r"nowhere\.avi"):
-        watch_boards(load_settings(), ["nowhere.avi"], BOARD, no_finish, browser=False)
+        watch_boards(load_settings(), ["nowhere.avi"], BOARD, no_finish)
 
 
 @pytest.mark.parametrize("n_cameras", [2, 3])
@@ -101,7 +101,7 @@ def test_a_t_pose_is_taken_by_itself_and_fitted(n_cameras: int) -> None:
 
     with ExitStack() as servers:
         urls = [servers.enter_context(MjpegServer(movie, fps=20.0)).url for movie in movies]
-        watch = TposeWatch(urls, performer.rig, performer.markers, database.skeletons, browser=False)
+        watch = TposeWatch(urls, performer.rig, performer.markers, database.skeletons)
         watch_tpose(settings, watch, finish, told.append)
     assert any("more" in line and "good: hold it" in line for line in told), told
     assert any(line.endswith(HELD) for line in told)
@@ -117,7 +117,7 @@ def test_the_rigs_picture_size_is_minded_and_one_camera_is_too_few(tmp_path: Pat
         for k in range(4):
             cv2.imwrite(str(tmp_path / side / f"{k}.png"), np.zeros((240, 320, 3), np.uint8))
         sources.append(str(tmp_path / side))
-    watch = TposeWatch(sources, performer.rig, performer.markers, skeletons, browser=False)
+    watch = TposeWatch(sources, performer.rig, performer.markers, skeletons)
     with pytest.raises(DuocapError, match="320x240, but the rig was calibrated at 640x480"):
         watch_tpose(settings, watch, no_finish, lambda words: None)
     with pytest.raises(CalibrationError, match="one camera cannot measure depth"):

@@ -72,7 +72,7 @@ def run_recorded(stage: Path, urls: Sequence[str], folder: Path, seconds: float,
     settings = load_settings(None, [f"stream.address={free_address()}", "stream.service=", "stream.preview=false", *sets])
     rig, subject = read_rig_toml(stage / ("rig.toml" if len(urls) == 2 else "three.toml")), read_subject(stage / "ann.toml")
     what = LiveRun(tuple(urls), rig, subject, stage / "small.db", record=folder, seconds=seconds)
-    report = run_live(settings, what, print, lambda tally, status: None)
+    report = run_live(settings, what, print, lambda *told: None)
     print("\n".join(report.lines()))
 
 

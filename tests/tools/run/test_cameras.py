@@ -148,7 +148,7 @@ def live(monkeypatch: pytest.MonkeyPatch, asked: Settings, what: LiveRun) -> tup
 
     monkeypatch.setattr(run_module, "plan_reconstruction", plan)
     told, statuses = list[str](), list[StatusMessage]()
-    report = run_live(asked, what, told.append, lambda tally, status: statuses.append(status))
+    report = run_live(asked, what, told.append, lambda tally, status, recording: statuses.append(status))
     return told, statuses, report.lines()
 
 

@@ -4,9 +4,9 @@ from pathlib import Path
 
 import numpy as np
 
+from database.files.points import OpticalPoints
 from database.geometry.rotations import matrix_from_rotvec
 from tools.solve.doubt import correct_labels
-from tools.solve.read import OpticalPoints
 from tools.solve.tracks import split_columns
 
 

@@ -2,6 +2,7 @@
 
 import numpy as np
 
+from calibration.subject.labelled import wear_places
 from calibration.subject.subject import Subject
 from config.arrays import Floats
 from config.optical import read_optical_set
@@ -9,7 +10,6 @@ from database.builtin.bodies import build_person_skeleton
 from tests.support.people import walk
 from tools.solve.fill import fill_gaps
 from tools.solve.motion import place_markers
-from tools.solve.read import wear_places
 
 
 def test_filled_markers_join_the_measured_ones_and_say_how_sure_they_are() -> None:

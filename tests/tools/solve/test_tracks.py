@@ -4,7 +4,7 @@ from pathlib import Path
 
 import numpy as np
 
-from tools.solve.read import OpticalPoints
+from database.files.points import OpticalPoints
 from tools.solve.tracks import collect_markers, sample_tracks, split_columns
 
 

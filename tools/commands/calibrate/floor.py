@@ -9,7 +9,7 @@ import typer
 from config.settings import Settings
 from tools.arguments import check_folders, check_sources
 from tools.calibrate.outcome import choose_picture_file
-from tools.commands.options import NoPicture, VerdictPicture, VideoOptions, add_settings_options
+from tools.commands.options import InProject, NoPicture, VerdictPicture, VideoOptions, add_settings_options
 
 if TYPE_CHECKING:
     from calibration.floor.feet import FootHeights
@@ -30,8 +30,10 @@ class FloorOptions:
             help="The rig's cameras in their order: each a video, a folder of pictures or one picture; or a session's folder.",
         ),
     ]
-    rig: Annotated[Path, typer.Option(metavar="FILE", help="The cameras, of any format that is read.")]
-    out: Annotated[Path, typer.Option(metavar="FILE", help="Where to write rig.toml, perhaps over that of --rig.")]
+    rig: Annotated[Path, typer.Option(metavar="FILE", help="The cameras, of any format that is read."), InProject("rig")]
+    out: Annotated[
+        Path, typer.Option(metavar="FILE", help="Where to write rig.toml, perhaps over that of --rig."), InProject("new rig")
+    ]
     by: Annotated[
         Literal["board", "markers", "walk"] | None,
         typer.Option(

@@ -1,4 +1,4 @@
-"""`duocap calibrate rig`: one to eight cameras from pictures of a board."""
+"""`duocap calibrate rig`: one to eight cameras from pictures of a board, or two to eight from a person who walks about."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -12,7 +12,17 @@ from config.settings import CAMERA_NAMES, Settings
 from tools.arguments import check_folders, check_sources
 from tools.calibrate.names import choose_camera_names
 from tools.calibrate.outcome import choose_picture_file
-from tools.commands.options import GuideBrowser, NoPicture, Timestamps, VerdictPicture, VideoFps, add_settings_options
+from tools.commands.landmarks import set_landmarks
+from tools.commands.options import (
+    GuideBrowser,
+    InProject,
+    LandmarkModel,
+    NoPicture,
+    Timestamps,
+    VerdictPicture,
+    VideoFps,
+    add_settings_options,
+)
 
 DEFAULT_BOARD = "chessboard:9x6:25"
 
@@ -35,8 +45,9 @@ class RigOptions:
             "camera; any two that see the board together are a link. One alone may also be a session's folder, one with left and "
             "right pictures in it, or a project of caliscope, FreeMoCap or Pose2Sim.",
         ),
+        InProject("cameras"),
     ]
-    out: Annotated[Path, typer.Option(metavar="FILE", help="Where to write rig.toml.")]
+    out: Annotated[Path, typer.Option(metavar="FILE", help="Where to write rig.toml."), InProject("new rig")]
     cameras: Annotated[
         str | None,
         typer.Option(
@@ -51,6 +62,7 @@ class RigOptions:
             help="Inner corners and millimetres: chessboard:9x6:25 (the default), or charuco:9x6:25:18.75:DICT_5X5_100; also "
             "aprilgrid:6x6:88:0.3, aruco:7:180, circles:4x11:20.",
         ),
+        InProject("board"),
     ] = None
     intrinsics: Annotated[
         list[Path] | None,
@@ -60,8 +72,27 @@ class RigOptions:
         ),
     ] = None
     refine: Annotated[
-        bool, typer.Option("--refine", help="Let the lenses of --intrinsics change as far as the pictures say so.")
+        bool,
+        typer.Option(
+            "--refine",
+            help="Let the lenses of --intrinsics change as far as the pictures say so; with --body the cameras' places.",
+        ),
     ] = False
+    body: Annotated[
+        bool,
+        typer.Option(
+            "--body", help="No board: by landmarks of a person who walks about where two cameras or more see all of the body."
+        ),
+    ] = False
+    stature: Annotated[
+        float | None,
+        typer.Option(min=0.6, max=2.4, metavar="M", help="With --body: how tall the person is, shoes off [m]; tells the scale."),
+    ] = None
+    fov: Annotated[
+        float | None,
+        typer.Option(min=10.0, max=150.0, metavar="DEG", help="With --body: horizontal field of view, without --intrinsics."),
+    ] = None
+    landmarks: LandmarkModel = None
     lens: Annotated[
         Literal["auto", "pinhole", "fisheye"],
         typer.Option(help="The lens model; auto: the one that fits pictures left out better."),
@@ -113,6 +144,11 @@ def rig(settings: Settings, options: RigOptions) -> None:
     from tools.calibrate.rig import RigTask
     from tools.calibrate.rig_checks import read_intrinsics
 
+    if options.body:
+        _from_body(settings, options)
+        return
+    if options.stature is not None or options.fov is not None:
+        raise typer.BadParameter("tells what a board tells by itself; of use with --body", param_hint="--stature/--fov")
     drawn = choose_picture_file(options.out, options.picture, options.no_picture)
     check_folders(options.out, drawn)
     given = _of_project(options.sources, options.cameras, options.board)
@@ -147,13 +183,51 @@ def rig(settings: Settings, options: RigOptions) -> None:
     if options.offset and len(places) > 2:
         raise typer.BadParameter("tells the time between two cameras; of more use --unsynchronised", param_hint="--offset")
     if options.guide or not all(files):
+        from tools.guide.page import choose_page
         from tools.guide.rig import calibrate_live
 
-        calibrate_live(settings, places, task, options.fps, options.browser, typer.echo)
+        calibrate_live(settings, places, task, options.fps, choose_page(settings, typer.echo, options.browser), typer.echo)
     else:
         times = None if given is None or options.timestamps is not None or options.fps is not None else given.frame_times
         late_s = (0.0, options.offset) if options.offset else ()
         _from_files(BoardSpec(tuple(map(Path, places)), options.timestamps, options.fps, late_s, frame_times=times), task)
+
+
+def _from_body(settings: Settings, options: RigOptions) -> None:
+    """Calibrate by a person who walks about. Raises typer.BadParameter: options of a board."""
+    from capture.recording.recording import RecordingSpec
+    from capture.recording.session import is_session, read_session_camera_names
+    from config.markers import NO_MARKERS, read_marker_set
+    from tools.calibrate.body import BodyTask, calibrate_rig_by_body
+    from tools.progress import open_progress_bar
+
+    if options.guide or options.cameras or options.unsynchronised or options.offset:
+        raise typer.BadParameter(
+            "goes without --cameras, --guide, --offset and --unsynchronised: it takes videos with their times, or a session",
+            param_hint="--body",
+        )
+    if (options.fov is None) == (not options.intrinsics):
+        raise typer.BadParameter(
+            "give one of --intrinsics (an earlier rig or lenses) and --fov (degrees across)", param_hint="--intrinsics/--fov"
+        )
+    check_folders(options.out)
+    check_sources(*options.sources)
+    settings = set_landmarks(settings, options.landmarks, read_marker_set(NO_MARKERS))
+    folder = Path(options.sources[0])
+    of_session = len(options.sources) == 1 and is_session(folder)
+    names = tuple(read_session_camera_names(folder)) if of_session else choose_camera_names(options.sources)
+    task = BodyTask(
+        RecordingSpec(tuple(options.sources), options.timestamps, options.fps),
+        names,
+        options.out,
+        options.stature,
+        None if options.baseline is None else 1e-3 * options.baseline,
+        tuple(options.intrinsics or ()),
+        options.fov,
+        options.refine,
+    )
+    with open_progress_bar("looking for the person") as progress:
+        calibrate_rig_by_body(task, settings, typer.echo, progress)
 
 
 @dataclass(frozen=True, slots=True)

@@ -17,6 +17,7 @@ from tools.commands.landmarks import set_landmarks
 from tools.commands.options import (
     Database,
     GuideBrowser,
+    InProject,
     LandmarkModel,
     NoPicture,
     Rig,
@@ -34,15 +35,16 @@ if TYPE_CHECKING:
 class SubjectOptions:
     """Options of `duocap calibrate subject`."""
 
-    views: Views
+    views: Annotated[Views, InProject("cameras")]
     rig: Rig
-    out: Annotated[Path, typer.Option(metavar="FILE", help="Where to write subject.toml.")]
+    out: Annotated[Path, typer.Option(metavar="FILE", help="Where to write subject.toml."), InProject("new subject")]
     markers: Annotated[
         str | None,
         typer.Option(
             metavar="SET",
             help="A markers.toml, or locomotion, boxing, kendo, dark_room, all_around, none; default that of --subject.",
         ),
+        InProject("markers", unless=("old",)),
     ] = None
     start: Annotated[
         float | None,
@@ -148,9 +150,11 @@ def subject(settings: Settings, options: SubjectOptions) -> None:
         None if options.pose == "auto" else options.pose,
     )
     if cams:
+        from tools.guide.page import choose_page
         from tools.guide.subject import calibrate_subject_live
 
-        calibrate_subject_live(settings, cams, task, options.videos.fps, options.learn or 0.0, options.browser, typer.echo)
+        page = choose_page(settings, typer.echo, options.browser)
+        calibrate_subject_live(settings, cams, task, options.videos.fps, options.learn or 0.0, page, typer.echo)
         return
     calibrate_subject(task, sources, settings, typer.echo)
 

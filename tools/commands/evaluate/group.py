@@ -29,7 +29,7 @@ MOVED = {
     "feet": "feet",
     "acquisition": "acquisition",
     "posing": "posing posing-reach",
-    "poses": "restoring-1 restoring-2 restoring-3 restoring-4",
+    "poses": "restoring-large restoring-small",
 }
 ANY_WORDS = {"ignore_unknown_options": True, "allow_extra_args": True}
 

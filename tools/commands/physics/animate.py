@@ -35,6 +35,10 @@ class PhysicsAnimateOptions:
         Path | None,
         typer.Option(metavar="FILE.png", help="Draw it, without physics and with it, with forces."),
     ] = None
+    film: Annotated[
+        Path | None,
+        typer.Option(metavar="FILE.mp4", help="Film it, with forces and key poses."),
+    ] = None
     steps: Annotated[int, typer.Option(min=1, max=1000, help="Steps of the search in each window, at most.")] = 30
 
 
@@ -50,9 +54,10 @@ def animate(_settings: Settings, options: PhysicsAnimateOptions) -> None:
     from tools.physics.animate import AnimateTask, animate_script, format_animation
     from tools.physics.script import read_script
 
-    check_folders(*options.out, options.before, options.strip)
-    if options.strip is not None and options.strip.suffix.lower() != ".png":
-        raise DuocapError(f"--strip {options.strip}: expected a name that ends with .png")
+    check_folders(*options.out, options.before, options.strip, options.film)
+    for option, file, suffix in (("--strip", options.strip, ".png"), ("--film", options.film, ".mp4")):
+        if file is not None and file.suffix.lower() != suffix:
+            raise DuocapError(f"{option} {file}: expected a name that ends with {suffix}")
     files = plan_export_files(options.script, options.out, ())
     others = [] if options.before is None else plan_export_files(options.script, [options.before], ())
     import_pinocchio()
@@ -81,3 +86,8 @@ def animate(_settings: Settings, options: PhysicsAnimateOptions) -> None:
 
         draw_strip(options.strip, made, options.script.stem)
         typer.echo(f"{options.strip}: drawn")
+    if options.film is not None:
+        from tools.physics.film import write_film
+
+        write_film(options.film, made)
+        typer.echo(f"{options.film}: {len(made.q) / made.problem.fps:.1f} s")

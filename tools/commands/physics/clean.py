@@ -6,7 +6,7 @@ import typer
 
 from config.settings import Settings
 from tools.arguments import check_folders
-from tools.commands.options import ForceTakeFiles, add_settings_options
+from tools.commands.options import ForceTakeFiles, ImportOptions, add_settings_options
 from tools.commands.physics.options import MotionFile, PhysicsBodyOptions
 from tools.progress import open_progress_bar
 
@@ -18,6 +18,7 @@ class PhysicsCleanOptions:
     take: MotionFile
     out: ForceTakeFiles
     body: PhysicsBodyOptions
+    imported: ImportOptions
 
 
 @add_settings_options
@@ -33,10 +34,10 @@ def clean(settings: Settings, options: PhysicsCleanOptions) -> None:
     check_folders(*options.out)
     files = plan_export_files(options.take, options.out, ())
     import_pinocchio()
-    body = options.body
+    body, hints = options.body, options.imported.read_hints()
     build_cone_basis(body.friction)
     with open_progress_bar("cleaning") as show:
-        motion = read_motion(options.take, body.subject, show)
+        motion = read_motion(options.take, body.subject, hints, show)
         parts = None if body.contacts is None else read_contacts(body.contacts, motion)
         part = files[0].file.with_name(f".{files[0].file.name}.clean.part")
         given = BodyOptions(body.mass, body.table, body.friction, tuple(body.segment or ()))

@@ -8,7 +8,7 @@ import typer
 
 from config.settings import Settings
 from tools.arguments import check_folders
-from tools.commands.options import add_settings_options
+from tools.commands.options import ImportOptions, add_settings_options
 from tools.commands.physics.options import MotionFile, PhysicsBodyOptions
 from tools.progress import open_progress_bar
 
@@ -26,6 +26,7 @@ class PhysicsForcesOptions:
     ] = "6"
     plot: Annotated[Path | None, typer.Option(metavar="FILE", help="Draw the forces: .png, .svg or .pdf.")] = None
     anew: Annotated[bool, typer.Option("--anew", help="Compute forces also where a recording has them.")] = False
+    imported: ImportOptions
 
 
 def _parse_cutoff(text: str) -> float | None:
@@ -79,8 +80,9 @@ def forces(settings: Settings, options: PhysicsForcesOptions) -> None:
         options.body.contacts,
         tuple(options.body.segment or ()),
     )
+    hints = options.imported.read_hints()
     with open_progress_bar("forces") as show:
-        read = read_motion(options.motion, options.body.subject, show)
+        read = read_motion(options.motion, options.body.subject, hints, show)
         if read.take.forces is not None and task == ForcesTask(options.motion) and not options.anew:
             with write_together():
                 lines = write_recorded_forces(options.out, read.take)

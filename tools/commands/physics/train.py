@@ -9,7 +9,7 @@ import typer
 from config.errors import DuocapError
 from config.settings import Settings
 from tools.arguments import check_folders
-from tools.commands.options import ModelName, add_settings_options
+from tools.commands.options import ImportOptions, ModelName, add_settings_options
 from tools.commands.physics.options import Mass
 from tools.progress import open_progress_bar
 
@@ -20,7 +20,9 @@ class PhysicsTrainOptions:
 
     motions: Annotated[
         list[Path],
-        typer.Argument(metavar="MOTION...", help="Motions (.bvh, .amc, .glb, .vrma) or recordings (.mcap)."),
+        typer.Argument(
+            metavar="MOTION...", help="Motions (.bvh, .amc, .glb, .vrma), markers (.c3d, .trc) or recordings (.mcap)."
+        ),
     ]
     out: Annotated[Path, typer.Option(metavar="FILE.forces", help="The force field to write.")]
     mass: Mass = None
@@ -30,6 +32,7 @@ class PhysicsTrainOptions:
     smooth: Annotated[
         bool, typer.Option("--smooth/--no-smooth", help="Make the motions obey physics first (as `clean`), or only filter them.")
     ] = True
+    imported: ImportOptions
 
 
 @add_settings_options
@@ -44,7 +47,13 @@ def train(_settings: Settings, options: PhysicsTrainOptions) -> None:
         raise DuocapError(f"--out {options.out}: a force field's file ends with {SUFFIX}; give a name such as walk{SUFFIX}")
     check_folders(options.out)
     import_pinocchio()
-    task = FieldTask(options.motions, options.mass, FieldOptions(options.inducing, steps=options.steps), options.smooth)
+    task = FieldTask(
+        options.motions,
+        options.mass,
+        FieldOptions(options.inducing, steps=options.steps),
+        options.smooth,
+        options.imported.read_hints(),
+    )
     with open_progress_bar("preparing") as show:
         found = read_motions(task, show)
     with open_progress_bar("learning") as show:

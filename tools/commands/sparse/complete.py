@@ -7,7 +7,7 @@ from typing import Annotated
 import typer
 
 from config.settings import Settings
-from tools.commands.options import PoseInputOptions, TakeFiles, add_settings_options
+from tools.commands.options import PoseAtoms, PoseInputOptions, TakeFiles, add_settings_options
 from tools.progress import open_progress_bar
 
 
@@ -18,6 +18,7 @@ class SparseCompleteOptions:
     dictionary: Annotated[Path, typer.Argument(metavar="FILE.sparse", help="A dictionary (duocap sparse train).")]
     out: TakeFiles
     points: PoseInputOptions
+    atoms: PoseAtoms = None
 
 
 @add_settings_options
@@ -32,7 +33,7 @@ def complete(settings: Settings, options: SparseCompleteOptions) -> None:
     files = plan_export_files(options.dictionary, options.out, ())
     check_pose_inputs(inputs, options.out)
     with open_progress_bar("pose") as progress:
-        result = complete_poses(CompletionTask(options.dictionary, inputs, points.skeleton), progress)
+        result = complete_poses(CompletionTask(options.dictionary, inputs, points.skeleton, options.atoms), progress)
     for line in result.lines:
         typer.echo(line)
     for words in result.warnings:

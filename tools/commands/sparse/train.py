@@ -9,7 +9,7 @@ import typer
 from config.errors import DuocapError
 from config.settings import Settings
 from tools.arguments import check_folders
-from tools.commands.options import Builtin, ModelName, Motions, add_settings_options
+from tools.commands.options import Builtin, DictionaryFile, ModelName, Motions, add_settings_options
 
 SUFFIX = ".sparse"
 
@@ -19,7 +19,7 @@ class SparseTrainOptions:
     """Options of `duocap sparse train`."""
 
     motions: Motions = None
-    out: Annotated[Path, typer.Option(metavar="FILE.sparse", help="The dictionary to write.")]
+    out: DictionaryFile
     builtin: Builtin = None
     database: Annotated[Path | None, typer.Option(metavar="FILE", help="Learn from this database.")] = None
     clip: Annotated[

@@ -88,7 +88,7 @@ class WalkFiles:
 def measure_forces(folder: Path, mass_kg: float | None, progress: ProgressState) -> ForcesReport:
     """Measure the walk of a folder that `find_walk` understands. mass_kg None: by the plates. Raises DuocapError."""
     files = find_walk(folder)
-    walk = read_marker_motion(files.markers, progress)
+    walk = read_marker_motion(files.markers, progress=progress)
     plates = read_walk_plates(files, walk)
     clip = walk.clip
     mass = plates.mass_kg() if mass_kg is None else mass_kg
@@ -133,8 +133,8 @@ def find_walk(folder: Path) -> WalkFiles:
 def read_walk_plates(files: WalkFiles, motion: MarkerMotion) -> PlateForces:
     """Return the forces of a walk's plates on the feet, in the motion's axes and time. Raises FileFormatError."""
     read = read_plate_c3d if files.plates.suffix.lower() == ".c3d" else read_plate_table
-    readings = read(files.plates).turned(motion.axes)
-    readings = replace(readings, seconds=readings.seconds - motion.start_s)
+    readings = read(files.plates).turned(motion.take.turn)
+    readings = replace(readings, seconds=readings.seconds - motion.take.points.start_s)
     clip = motion.clip
     feet = compute_feet_motion(clip.skeleton, clip.rotvec, clip.root_m, clip.fps)
     return assign_plates(readings, feet.heel_m, feet.tip_m, np.arange(clip.n_frames) / clip.fps)

@@ -12,7 +12,8 @@ from pathlib import Path
 import numpy as np
 
 from config.arrays import Bools, Floats, Ints
-from config.errors import FileFormatError, describe_reason
+from config.errors import FileFormatError
+from config.text import read_lines
 from database.clips import find_runs
 
 TOUCH_N = 20.0
@@ -40,11 +41,14 @@ class PlateReadings:
     force_n: Floats
     center_m: Floats
 
-    def turned(self, axes: tuple[int, int, int]) -> "PlateReadings":
-        """Return the readings with other axes as x, y and z, y up, and forces that push the body up: files have either sign."""
-        force_n = self.force_n[..., axes]
+    def turned(self, turn: Floats) -> "PlateReadings":
+        """Return the readings turned to y up, and forces that push the body up: files have either sign.
+
+        turn: from the file's axes, a rotation, (3, 3).
+        """
+        force_n = self.force_n @ turn.T
         sign = np.where(force_n[..., 1].sum(axis=0) < 0.0, -1.0, 1.0)
-        return replace(self, force_n=sign[:, None] * force_n, center_m=self.center_m[..., axes])
+        return replace(self, force_n=sign[:, None] * force_n, center_m=self.center_m @ turn.T)
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,10 +97,7 @@ class PlateForces:
 
 def read_plate_table(file: Path) -> PlateReadings:
     """Read the plates of a MOT or STO file, in the file's axes. Raises FileFormatError: it has none, or cannot be read."""
-    try:
-        lines = file.read_text("utf-8").splitlines()
-    except (OSError, UnicodeDecodeError) as error:
-        raise FileFormatError(f"{file}: cannot be read ({describe_reason(error)})") from error
+    lines = read_lines(file)
     ends = [n for n, line in enumerate(lines) if line.strip().lower() == "endheader"]
     if not ends or len(lines) < ends[0] + 3:
         raise FileFormatError(f"{file}: no MOT file of OpenSim; expected a line endheader, names, and rows")

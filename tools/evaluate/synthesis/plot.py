@@ -9,12 +9,13 @@ from tools.evaluate.queries import FPS
 from tools.evaluate.synthesis.measure import VICON, SynthesisRun
 from tools.evaluate.synthesis.table import PAPER, WHAT, behaviour_mean
 
-COLORS = {"NN": "#9aa0a6", "LWR": "#e8a33d", "average": "#6aa35a", "paper": "#5b8dd9", "ours": "#c2334d"}
+COLORS = {"NN": "#9aa0a6", "LWR": "#e8a33d", "average": "#6aa35a", "paper": "#5b8dd9", "paper-si": "#8f7fd0", "ours": "#c2334d"}
 NAMES = {
     "NN": "nearest neighbour",
     "LWR": "weighted regression",
     "average": "weighted average",
     "paper": "the paper's model",
+    "paper-si": "the same in m, rad",
     "ours": "duocap",
 }
 TITLES = WHAT | {VICON: "real Vicon markers"}

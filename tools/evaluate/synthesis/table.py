@@ -27,7 +27,8 @@ METHODS = {
     "NN": "nearest neighbour: the pose of the database that fits the markers best",
     "LWR": "locally weighted regression over the nearest poses",
     "average": "weighted average of the 100 nearest poses",
-    "paper": "the local model of Chai & Hodgins 2005",
+    "paper": "Chai & Hodgins 2005, its weights in cm and degrees",
+    "paper-si": "the same, its weights in m and rad",
     "ours": "the local model that duocap uses by default",
 }
 

@@ -21,7 +21,7 @@ from database.clips import Clip, slice_clip
 from database.files.c3d import C3dPoints, read_c3d
 from database.geometry.kinematics import compute_forward_kinematics
 from tools.evaluate.asf_angles import AsfAngles, asf_angles
-from tools.evaluate.given import read_given, read_markers
+from tools.evaluate.given import read_markers
 from tools.evaluate.protocol import protocol_clip, query_path, read_query
 from tools.evaluate.queries import FPS, MotionQuery, marker_positions, query_from_clip
 
@@ -118,11 +118,12 @@ def markers_query(file: Path, markers: str | Path, seconds: float) -> ViconQuery
 
     Raises DuocapError: the file is unreadable, or its markers are not known by their names.
     """
-    clip, named, wanted = read_given(file, None), read_markers(file), read_marker_set(markers)
-    points = C3dPoints(named.names, named.fps, named.point_m, named.valid, "")
-    offset_m = offsets_from(points, clip, named.joint, clip.n_frames)
-    chosen = nearest_markers(file, wanted, named.joint, offset_m, clip)
-    return _split(points, clip, AsfAngles((), ()), wanted, (named.joint, offset_m), chosen, seconds)
+    motion, wanted = read_markers(file), read_marker_set(markers)
+    clip, worn, (point_m, valid) = motion.clip, motion.take.worn, motion.take.markers()
+    points = C3dPoints(worn.names, clip.fps, point_m, valid, "")
+    offset_m = offsets_from(points, clip, worn.joint, clip.n_frames)
+    chosen = nearest_markers(file, wanted, worn.joint, offset_m, clip)
+    return _split(points, clip, AsfAngles((), ()), wanted, (worn.joint, offset_m), chosen, seconds)
 
 
 def offsets_from(points: C3dPoints, clip: Clip, joint: NDArray[np.int64], n_frames: int) -> Floats:

@@ -42,6 +42,10 @@ class ExampleBank:
     heading: Floats
     units: Units
 
+    def compute_pose_states(self, q: Floats) -> Floats:
+        """Return the part of the states of configurations (N, 95) that is pose, (N, 70)."""
+        return _compute_pose_states(q, self.units)
+
 
 def build_example_bank(examples: ExampleMotions, units: Units) -> ExampleBank:
     """Return the examples with the values that are compared."""
@@ -80,7 +84,7 @@ def find_nearest_stretch(
     """
     both = np.array((first, last))
     target = _compute_pose_states(both, bank.units)
-    turn, shift = _compute_relative_places(
+    turn, shift = compute_relative_places(
         both[:1, [0, 2]], compute_heading_rad(both[:1]), both[1:, [0, 2]], compute_heading_rad(both[1:])
     )
     apart = [np.sqrt(((bank.pose - row) ** 2).mean(axis=1)) / ANGLE_RAD for row in target]
@@ -95,7 +99,7 @@ def find_nearest_stretch(
         a, b = a[allowed], b[allowed]
         if not len(a):
             continue
-        turned, moved = _compute_relative_places(bank.place[a], bank.heading[a], bank.place[b], bank.heading[b])
+        turned, moved = compute_relative_places(bank.place[a], bank.heading[a], bank.place[b], bank.heading[b])
         cost = apart[0][a] ** 2 + apart[1][b] ** 2
         cost += ((moved - shift) ** 2).sum(axis=1) / PLACE_M**2
         cost += (np.angle(np.exp(1j * (turned - turn))) / TURN_RAD) ** 2 + (np.log((b - a + 1) / frames) / TEMPO) ** 2
@@ -157,7 +161,7 @@ def compute_nearness(bank: ExampleBank, performers: Sequence[str], dynamics: Dyn
     return np.ascontiguousarray((vectors / np.sqrt(values)) @ vectors.T)
 
 
-def _compute_relative_places(place: Floats, heading: Floats, to_place: Floats, to_heading: Floats) -> tuple[Floats, Floats]:
+def compute_relative_places(place: Floats, heading: Floats, to_place: Floats, to_heading: Floats) -> tuple[Floats, Floats]:
     """Return turns (N,) and shifts (N, 2) from one to the other, seen from the first heading."""
     d = to_place - place
     c, s = np.cos(heading), np.sin(heading)
@@ -211,5 +215,17 @@ def _place_stretch(q: Floats, first: Floats, last: Floats) -> Floats:
     root[:, [0, 2]] += first[[0, 2]] + share[:, None] * (last[[0, 2]] - first[[0, 2]] - root[-1, [0, 2]])
     out = q.copy()
     out[:, :3] = root
+    out[:, 3:7] = quaternion_from_matrix(R @ matrix_from_quaternion(q[:, 3:7]))
+    return out
+
+
+def place_rigidly(q: Floats, pose: Floats) -> Floats:
+    """Return a stretch (N, 95) turned about Y and moved in the plane so that it begins where a pose (95,) stands and faces."""
+    turn = compute_heading_rad(np.array([pose])) - compute_heading_rad(q[:1])
+    R = rotation_about((0.0, 1.0, 0.0), turn[0])
+    out = q.copy()
+    out[:, :3] = (q[:, :3] - q[0, :3]) @ R.T
+    out[:, 1] = q[:, 1]
+    out[:, [0, 2]] += pose[[0, 2]]
     out[:, 3:7] = quaternion_from_matrix(R @ matrix_from_quaternion(q[:, 3:7]))
     return out

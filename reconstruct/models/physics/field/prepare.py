@@ -31,7 +31,7 @@ def prepare_field_motion(clip: Clip, mass_kg: float | None = None, sound: bool =
         *_, q = clean_by_windows(prepare_motion(dynamics, q, FPS))
     point_m = dynamics.contact_positions(q)
     ground = fit_ground(compute_part_positions(body.contacts, point_m), FPS)
-    q[:, 1] -= ground.height_m
+    q = ground.level_configurations(q)
     parts = find_contact_parts(body.contacts, point_m, FPS)
     return FieldMotion(clip.name, clip.skeleton, body.total_kg, q, parts, np.asarray(ground.level_m))
 

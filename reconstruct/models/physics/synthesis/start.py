@@ -13,18 +13,17 @@ import numpy as np
 from scipy.interpolate import PchipInterpolator
 
 from config.arrays import Bools, Floats
+from database.contacts import LOW_M
+from reconstruct.models.physics.contacts import compute_part_positions
 from reconstruct.models.physics.dynamics import Dynamics
-from reconstruct.models.physics.field.examples import (
-    bend_stretch,
-    build_example_bank,
-    find_nearest_stretch,
-    sample_configurations,
-)
+from reconstruct.models.physics.field.chains import Ground, build_motion_graph, find_nearest_chain, lay_chain
+from reconstruct.models.physics.field.examples import build_example_bank
 from reconstruct.models.physics.field.field import ForceField
 from reconstruct.models.physics.field.state import Units
 from reconstruct.models.physics.smoothing import filter_configurations
-from reconstruct.models.physics.synthesis.problem import KeyPose, MotionProblem
+from reconstruct.models.physics.synthesis.problem import KeyPose, MotionProblem, Surroundings
 
+NEXT_TO_S = 0.1
 JOIN_HZ = 4.0  # stretches meet at a key with different velocities; what is faster than this is taken out
 
 
@@ -77,8 +76,9 @@ def build_from_examples(
     units: Units,
     n_frames: int,
     fps: float,
+    around: Surroundings,
 ) -> FirstMotion:
-    """Return a motion through key poses made of the nearest stretch of an example between each two.
+    """Return a motion through key poses made of the nearest chain of examples between each two.
 
     Args:
         field: force field with its examples.
@@ -88,24 +88,36 @@ def build_from_examples(
         units: units of states.
         n_frames: number N of frames.
         fps: frames a second.
+        around: gravity and ground.
     """
-    order = sorted(keys, key=lambda key: key.frame)
+    order = sorted((replace(key, q=_raise(key.q, around, -1.0)) for key in keys), key=lambda key: key.frame)  # examples are level
     bank = build_example_bank(field.examples, units)
-    q = interpolate_keys(dynamics, keys, n_frames)
+    graph = build_motion_graph(bank, dynamics)
+    ground = Ground(float(np.linalg.norm(around.gravity_m_s2)), around.friction)
+    q = interpolate_keys(dynamics, tuple(order), n_frames)
     found = np.zeros((n_frames, 2, 3), bool)
     levels, distances = [], []
     for a, b in pairwise(order):
         n = b.frame - a.frame + 1
         if n < 3:
             continue
-        wanted = None if parts is None else parts[a.frame : b.frame + 1]
-        stretch, distance = find_nearest_stretch(bank, a.q, b.q, n / fps, wanted)
-        rows = np.linspace(stretch[0], stretch[1], n)
-        q[a.frame : b.frame + 1] = bend_stretch(dynamics, sample_configurations(field.examples.q, rows), a.q, b.q)
-        found[a.frame : b.frame + 1] = field.examples.parts[np.rint(rows).astype(int)]
-        levels.append(field.examples.level_m[np.searchsorted(field.examples.start, stretch[0], side="right") - 1])
-        distances.append(distance)
+        rows = slice(a.frame, b.frame + 1)
+        chain = find_nearest_chain(graph, a.q, b.q, n / fps, None if parts is None else parts[rows], ground)
+        q[rows], found[rows] = lay_chain(dynamics, bank, chain, np.array([a.q, b.q]), n)
+        levels += [field.examples.level_m[np.searchsorted(field.examples.start, row, side="right") - 1] for row in chain.first]
+        distances.append(chain.distance)
     if len(order) > 2:
         q = filter_configurations(q, fps, JOIN_HZ)
-    level = np.mean(levels, axis=0) if levels else np.zeros((2, 3))
+    level, near = np.mean(levels, axis=0) if levels else np.zeros((2, 3)), round(NEXT_TO_S * fps)
+    for key in order:  # what a key has in the air is not down next to it
+        over = compute_part_positions(dynamics.points, dynamics.contact_positions(key.q[None]))[0, ..., 1] - level
+        found[max(0, key.frame - near) : key.frame + near + 1] &= over < LOW_M
+    q = _raise(q, around, 1.0)
     return FirstMotion(q, found if parts is None else parts, level, max(distances, default=0.0))
+
+
+def _raise(q: Floats, around: Surroundings, sign: float) -> Floats:
+    """Return configurations (..., 95) higher by the ground under their hips, or lower."""
+    out = q.copy()
+    out[..., 1] += sign * around.height_m(q[..., 0], q[..., 2])
+    return out

@@ -186,12 +186,12 @@ def energy(model: LocalModel, w: Floats) -> float:
 def test_paper_directions_are_orthonormal_and_the_most_spread() -> None:
     """Of 15 poses all count: K and B are then 15 and the 7 that are allowed, as more directions always reconstruct better."""
     poses = examples(15)
-    model = fit_local_pca(poses, None, dimensions=7, smooth_sigma_rad=0.1, prior_weight=2.0)
+    model = fit_local_pca(poses, None, dimensions=7, smooth_sigma_rad=0.1)
     U = model.directions.reshape(-1, 7)[3:]
     np.testing.assert_allclose(U.T @ U, np.eye(7), atol=1e-10)
     assert np.all(model.directions[0] == 0.0)
     values = np.linalg.eigvalsh(np.cov(poses.T))[::-1][:7]
-    np.testing.assert_allclose(2.0 / np.diag(model.precision), values, rtol=1e-8)
+    np.testing.assert_allclose(1.0 / np.diag(model.precision), values, rtol=1e-8)
 
 
 @pytest.mark.parametrize("seed", range(3))
@@ -199,8 +199,8 @@ def test_paper_smoothness_collapses(seed: int) -> None:
     """|p + U w - q|^2 differs from |w - U'(q - p)|^2 by a constant, so both energies differ by one in w."""
     poses, rng = examples(15, seed), np.random.default_rng(seed)
     predicted = poses[0] + rng.normal(0.0, 0.2, DOFS)
-    prior = fit_local_pca(poses, None, dimensions=5, smooth_sigma_rad=0.1, prior_weight=1.5)
-    model = fit_local_pca(poses, predicted, dimensions=5, smooth_sigma_rad=0.1, prior_weight=1.5)
+    prior = fit_local_pca(poses, None, dimensions=5, smooth_sigma_rad=0.1)
+    model = fit_local_pca(poses, predicted, dimensions=5, smooth_sigma_rad=0.1)
     gaps = []
     for _ in range(6):
         w = rng.normal(0.0, 1.0, len(model.center))
@@ -213,7 +213,7 @@ def test_paper_smoothness_collapses(seed: int) -> None:
 @pytest.mark.parametrize("alike", [1, 6])
 def test_paper_model_of_one_pose_stays_there(alike: int) -> None:
     poses = np.repeat(examples(1), alike, axis=0)
-    model = fit_local_pca(poses, poses[0] + 0.1, dimensions=7, smooth_sigma_rad=0.1, prior_weight=1.0)
+    model = fit_local_pca(poses, poses[0] + 0.1, dimensions=7, smooth_sigma_rad=0.1)
     assert model.precision.shape == (1, 1) and np.isfinite(model.precision).all()
     found = model.mean + model.directions @ model.center
     np.testing.assert_allclose(found[1:].ravel(), poses[0], atol=1e-6)

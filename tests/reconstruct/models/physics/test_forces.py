@@ -98,6 +98,20 @@ def test_contacts_stand_on_a_floor_that_is_not_level() -> None:
     assert 0.5 < walking.mean() < 0.75  # a walker's foot is down for 60 % of the time
 
 
+def test_feet_of_unlike_heights_do_not_tilt_the_floor_of_a_straight_walk() -> None:
+    """A left sole 15 mm thicker: half a metre beside the origin, the floor of a 12 degree slope would be 10 cm off."""
+    body = build_body(CLIP.skeleton)
+    d = Dynamics(body)
+    q = configurations_from_poses(CLIP.rotvec, CLIP.root_m)
+    middle = compute_part_positions(body.contacts, d.contact_positions(q))
+    middle[..., 0] = 0.6 + np.where(np.arange(2)[:, None] == 0, 0.08, -0.08)  # a straight line along Z
+    middle[:, 0, :, 1] -= 0.015
+    ground = fit_ground(middle, CLIP.fps)
+    assert abs(ground.slope[0]) < 0.02
+    levelled = d.contact_positions(ground.level_configurations(q))
+    assert np.percentile(levelled[..., 1].min(axis=1), 50) == pytest.approx(0.0, abs=0.03)
+
+
 def test_cones_hold_what_friction_allows() -> None:
     normal = np.array([0.1, 1.0, -0.2]) / np.linalg.norm([0.1, 1.0, -0.2])
     B = build_cone_basis(0.5, normal)

@@ -102,9 +102,9 @@ def test_what_was_found_is_drawn_where_it_is() -> None:
     blob_px = np.array([[100.0, 400.0], [5000.0, 1e9], [-3.0, 2.0]])
     none = np.zeros(3)
     preview = make_preview(picture(0, 1), Blobs(0, 1, 0, blob_px, none, np.zeros((3, 3)), none.copy()))
-    plain = draw_overlay(preview.image(), preview, camera)
-    found = draw_overlay(preview.image(), preview, camera, SKELETON, POSE)
     scale = 480 / SIZE[0]
+    plain = draw_overlay(preview.image(), preview.points_px * scale, camera)
+    found = draw_overlay(preview.image(), preview.points_px * scale, camera, SKELETON, POSE)
     for image in (plain, found):
         assert image[round(400 * scale), round(100 * scale) + 6].min() > 200
     measured = next(marker for marker in POSE.markers if marker.measured)
@@ -112,6 +112,6 @@ def test_what_was_found_is_drawn_where_it_is() -> None:
     patch = found[y - 3 : y + 4, x - 3 : x + 4].reshape(-1, 3).astype(int)
     assert np.abs(patch - MEASURED).sum(axis=1).min() < 60
     assert (plain != found).any()
-    lost = draw_overlay(preview.image(), preview, camera, SKELETON, as_state(POSE, TrackingState.LOST))
-    other = draw_overlay(preview.image(), preview, camera, SKELETON, replace(POSE, hash="another"))
+    lost = draw_overlay(preview.image(), preview.points_px * scale, camera, SKELETON, as_state(POSE, TrackingState.LOST))
+    other = draw_overlay(preview.image(), preview.points_px * scale, camera, SKELETON, replace(POSE, hash="another"))
     assert (lost == plain).all() and (other == plain).all()

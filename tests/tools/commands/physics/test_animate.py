@@ -2,6 +2,7 @@
 
 from pathlib import Path
 
+import av
 import numpy as np
 import pytest
 
@@ -55,9 +56,12 @@ def test_a_script_becomes_a_motion_that_obeys(folder: Path, tmp_path: Path, caps
     assert trained.status == 0 and "240 of 1 motion" in trained.out
     script.write_text(SCRIPT)
     outs = ("--out", out, "--out", tmp_path / "out.mcap", "--before", tmp_path / "b.bvh", "--strip", tmp_path / "s.png")
+    outs += ("--film", tmp_path / "s.mp4")
     done = duocap(capsys, "physics", "animate", script, "--motions", folder, *outs)
     assert done.status == 0 and "31 frames, 2 keys" in done.out and (tmp_path / "b.bvh").exists()
     assert (tmp_path / "s.png").stat().st_size > 20_000
+    with av.open(tmp_path / "s.mp4") as film:
+        assert sum(1 for _ in film.decode(video=0)) == 31
     forces = read_longest_motion(open_recording(tmp_path / "out.mcap")).forces
     assert forces is not None and forces.known.all()
     vertical = forces.force_n[..., 1].sum(axis=1).mean() / (9.81 * forces.mass_kg)

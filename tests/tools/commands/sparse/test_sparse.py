@@ -10,6 +10,8 @@ from database.builtin import make_builtin_clip
 from database.clips import Clip
 from database.files.read import read_clip
 from database.geometry.kinematics import compute_forward_kinematics
+from reconstruct.models.sparse.dictionary import restore_poses
+from reconstruct.models.sparse.model import read_dictionary
 from reconstruct.pose import TrackingState
 from stream.export.bvh import write_bvh
 from stream.export.take import Take
@@ -127,6 +129,35 @@ def test_rest_poses_stay_and_unknown_motion_is_doubted(
     assert done.status == 1 and "nothing but rest poses" in done.err
 
 
+def test_a_dragged_hand_is_followed_as_far_as_few_atoms_allow(
+    dictionary: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    clip = make_builtin_clip("walk", None, 30.0, 3)
+    write_bvh(tmp_path / "t.bvh", take_of(clip, clip.rotvec[:10]))
+    drag = ("sparse", "drag", tmp_path / "t.bvh", "--dictionary", dictionary, "--move", "leftHand=0.05,0.4,0.1", "--at", "0.1")
+    went = {}
+    for atoms in (1, 24):
+        done = duocap(capsys, *drag, "--atoms", atoms, "--out", tmp_path / f"{atoms}.bvh")
+        assert done.status == 0 and "leftHand      dragged by 415 mm" in done.out and "1 pose (bvh)" in done.out
+        went[atoms] = float(done.out.partition("went ")[2].split()[0])
+        found = read_clip(tmp_path / f"{atoms}.bvh")
+        np.testing.assert_allclose(found.root_m[0], clip.root_m[3], atol=1e-3)
+    assert went[1] < went[24]
+
+
+def test_joined_dictionaries_know_the_poses_of_both(dictionary: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    other = tmp_path / "reach.sparse"
+    assert duocap(capsys, "sparse", "train", "--builtin", "reach", *OPTIONS, "--out", other).status == 0
+    done = duocap(capsys, "sparse", "join", dictionary, other, "--out", tmp_path / "both.sparse")
+    assert done.status == 0 and "120 atoms of 2 dictionaries" in done.out
+    first, both, second = (read_dictionary(file) for file in (dictionary, tmp_path / "both.sparse", other))
+    assert both.n_poses == first.n_poses + second.n_poses and set(both.sources) == {*first.sources, *second.sources}
+    for model in (first, second):
+        poses = model.points.vectors(model.skeleton, model.examples[:50])
+        own, joined = (restore_poses(each.dictionary, poses) for each in (model, both))
+        assert np.abs(joined - poses).mean() < 1.1 * np.abs(own - poses).mean() + 1e-3
+
+
 @pytest.mark.parametrize(
     ("asked", "words"),
     [
@@ -167,6 +198,10 @@ def test_what_is_open_or_cannot_be_is_flagged_and_a_pose_written(
         (("denoise", "gone.bvh", "--dictionary", "DICTIONARY", "--out", "p.bvh"), "gone.bvh: no such file; give a motion"),
         (("denoise", "c.toml", "--dictionary", "DICTIONARY", "--out", "p.bvh", "--noise", "0"), "from 0.1 to 500 mm"),
         (("denoise", "c.toml", "--dictionary", "DICTIONARY", "--out", "p.bvh", "--noise", "nan"), "from 0.1 to 500 mm"),
+        (("drag", "c.bvh", "--dictionary", "DICTIONARY", "--out", "p.bvh", "--move", "hips=0,1,0"), "a joint but the hips"),
+        (("drag", "c.bvh", "--dictionary", "DICTIONARY", "--out", "p.bvh", "--move", "head=up"), "such as leftHand=0.1,0.2,0"),
+        (("join", "DICTIONARY", "--out", "x.sparse"), "give two or more"),
+        (("join", "DICTIONARY", "DICTIONARY", "--out", "x.style"), "ends with .sparse"),
     ],
 )
 def test_bad_input_is_one_clear_line(

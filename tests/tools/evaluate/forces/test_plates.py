@@ -58,7 +58,7 @@ def test_six_plates_in_any_order_and_of_any_name(tmp_path: Path, pattern: str, k
     write_mot(tmp_path / "plates.mot", pattern, kinds, unit, [3, 0, 5, 1, 4, 2])
     plates = read_plate_table(tmp_path / "plates.mot")
     assert len(plates.names) == 6
-    found = assign_plates(plates.turned((0, 1, 2)), *feet(), SECONDS)
+    found = assign_plates(plates.turned(np.eye(3)), *feet(), SECONDS)
     steps = found.steps()
     assert [step[0] for step in steps] == [0, 1, 0, 1, 0, 1]
     assert [step[1] for step in steps] == pytest.approx([0.5 * k + 0.025 for k in range(6)], abs=0.01)
@@ -75,7 +75,7 @@ def test_a_single_plate_and_axes_with_z_up(tmp_path: Path) -> None:
     values = np.concatenate([SECONDS[:, None], -force[:, 0][:, [2, 0, 1]], place[:, 0][:, [2, 0, 1]]], axis=1)  # pushing down
     rows = [" ".join(f"{value:.6f}" for value in row) for row in values]
     (tmp_path / "one.mot").write_text("\n".join(["endheader", " ".join(("time", *columns)), *rows]))
-    found = assign_plates(read_plate_table(tmp_path / "one.mot").turned((1, 2, 0)), *feet(), SECONDS)
+    found = assign_plates(read_plate_table(tmp_path / "one.mot").turned(np.eye(3)[[1, 2, 0]]), *feet(), SECONDS)
     assert [step[0] for step in found.steps()] == [0] and found.force_n[..., 1].max() == pytest.approx(700.0)
 
 

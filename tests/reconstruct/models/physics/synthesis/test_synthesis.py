@@ -143,7 +143,7 @@ def test_without_contacts_the_body_falls_freely(walk):
 def test_a_walk_between_two_poses_obeys_the_equations_of_motion(walk, field):
     n = 40
     problem = _problem(walk, field, n)
-    first = build_from_examples(field, problem.dynamics(), problem.keys, problem.parts, problem.units, n, FPS)
+    first = build_from_examples(field, problem.dynamics(), problem.keys, problem.parts, problem.units, n, FPS, Surroundings())
     got = solve_motion(problem, first.q, SolveOptions(25))
     before, after = (measure_motion(problem, q) for q in (first.q, got.q))
     assert after.residual_force < 0.02 and after.residual_force < before.residual_force

@@ -1,0 +1,170 @@
+"""How the rows of tables become rows of pages."""
+
+from collections.abc import Callable, Sequence
+
+import numpy as np
+
+from benchmarks.papers.frame import Row
+from benchmarks.papers.page.frame import Comparison
+
+Compare = Callable[[Sequence[Row]], list[Comparison]]
+OWN_SPARSE = ("k-svd", "all-poses")
+
+
+def find_row(rows: Sequence[Row], **values: object) -> Row:
+    """Return the first row with some values, an empty one where none has them."""
+    return next((row for row in rows if all(row.get(name) == value for name, value in values.items())), {})
+
+
+def compute_standard_error(values: Sequence[float]) -> float:
+    """Return the standard error of a mean, 0 of a single value."""
+    return float(np.std(values, ddof=1) / np.sqrt(len(values))) if len(values) > 1 else 0.0
+
+
+def compare_dimensions(rows: Sequence[Row]) -> list[Comparison]:
+    """Return the dimensions for less than a degree: of poses of the database as the paper's, of others as ours."""
+    found = []
+    for row in (row for row in rows if row["tests"] == "own" and row["paper"] is not None):
+        unseen = find_row(rows, database=row["database"], method=row["method"], tests="unseen").get("B < 1 deg")
+        what = f"{row['database']} ({row['poses']} poses), {row['method']}"
+        found.append(Comparison(what, row["paper"], row["B < 1 deg"], unseen, digits=0, rival=row["method"] != "local"))
+    return found
+
+
+def compare_synthesis(rows: Sequence[Row]) -> list[Comparison]:
+    """Return degrees per joint angle by behaviour: peers beside the paper's, then the paper's model and ours."""
+    found = []
+    for behaviour in dict.fromkeys(row["behaviour"] for row in rows):
+        here = [row for row in rows if row["behaviour"] == behaviour]
+        means = {m: weigh_mean([row for row in here if row["method"] == m]) for m in dict.fromkeys(row["method"] for row in here)}
+        papers = {row["method"]: row["paper"] for row in here}
+        what = f"{behaviour}, {sum(row['frames'] for row in here if row['method'] == 'ours')} frames"
+        for peer in ("NN", "LWR"):
+            found.append(Comparison(f"{what}, {peer}", papers.get(peer), means.get(peer)))
+        found.append(Comparison(f"{what}, m and rad", papers.get("paper"), means.get("paper-si")))
+        errors = [row["deg"] for row in here if row["method"] == "ours"]
+        error = compute_standard_error(errors)
+        found.append(Comparison(what, papers.get("paper"), means.get("paper"), means.get("ours"), error))
+    return [one for one in found if one.faithful is not None]
+
+
+def weigh_mean(rows: Sequence[Row]) -> float | None:
+    """Return the mean over frames of degrees."""
+    return float(np.average([row["deg"] for row in rows], weights=[row["frames"] for row in rows])) if rows else None
+
+
+def compare_restoring(task: str, halves: str) -> Compare:
+    """Return what compares a task: the paper's sparse model, its dictionary here, the best of ours."""
+
+    def compare(rows: Sequence[Row]) -> list[Comparison]:
+        found = []
+        for data in dict.fromkeys(row["data"] for row in rows):
+            here = {row["model"]: row for row in rows if (row["data"], row["task"], row["halves"]) == (data, task, halves)}
+            if "omp" in here:
+                best = min(
+                    (here[name] for name in OWN_SPARSE if name in here), key=lambda row: float(row["error"]), default=here["omp"]
+                )
+                what = f"{data} (for {here['omp']['stands for']}): {name_best(list(here.values()))}"
+                error = compute_standard_error(best["errors"])
+                found.append(Comparison(what, here["omp"]["paper"], here["omp"]["error"], best["error"], error, digits=4))
+        return found
+
+    return compare
+
+
+def name_best(rows: Sequence[Row]) -> str:
+    """Return the best models of some rows, and their error: those within two standard errors of paired differences."""
+    best = min(rows, key=lambda row: float(row["error"]))
+
+    def is_tie(row: Row) -> bool:
+        """Return whether a model is as good as the best."""
+        n = min(len(row["errors"]), len(best["errors"]))
+        apart = np.subtract(row["errors"][:n], best["errors"][:n])
+        return float(apart.mean()) <= 2.0 * compute_standard_error(apart.tolist())
+
+    names = [best["model"], *(row["model"] for row in rows if row is not best and is_tie(row))]
+    return f"best {names[0]}" if len(names) == 1 else "tie of " + ", ".join(names)
+
+
+def compare_atoms(task: str) -> Compare:
+    """Return what compares dictionaries of K atoms: pursuit, as in the paper, and the mean of many codes."""
+
+    def compare(rows: Sequence[Row]) -> list[Comparison]:
+        found = []
+        for key in dict.fromkeys((row["data"], row["halves"], row["K"]) for row in rows if row["task"] == task):
+            data, halves, K = key
+            omp, ours = (find_row(rows, data=data, halves=halves, K=K, task=task, model=model) for model in ("omp", "k-svd"))
+            if omp and ours:
+                error = compute_standard_error(ours["errors"])
+                found.append(Comparison(f"{data}, {halves}, K = {K}", None, omp["error"], ours["error"], error, digits=4))
+        return found
+
+    return compare
+
+
+def compare_models(halves: str) -> Compare:
+    """Return the means over subjects of every model, each task a row."""
+
+    def compare(rows: Sequence[Row]) -> list[Comparison]:
+        found = []
+        for task in dict.fromkeys(row["task"] for row in rows):
+            here = [row for row in rows if (row["task"], row["halves"]) == (task, halves)]
+            for model in dict.fromkeys(row["model"] for row in here):
+                errors = [row["error"] for row in here if row["model"] == model]
+                papers = [row["paper"] for row in here if row["model"] == model and row["paper"] is not None]
+                mean, paper = float(np.mean(errors)), float(np.mean(papers)) if papers else None
+                ours = model in OWN_SPARSE
+                found.append(Comparison(f"{task}, {model}", paper, None if ours else mean, mean if ours else None, digits=4))
+        return found
+
+    return compare
+
+
+def compare_search(rows: Sequence[Row]) -> list[Comparison]:
+    """Return nodes examined for a query, and the error of what is found."""
+    found = []
+    for row in rows:
+        what = f"{row['clip']} {row['behaviour']}, {row['poses']} poses"
+        boxing = row["behaviour"] == "boxing"
+        examined, error = (752.3, 0.025) if boxing else (710.1, 0.014)
+        found.append(Comparison(f"{what}, examined", examined, row["walk examined"], row["examined"], digits=0))
+        found.append(Comparison(f"{what}, degrees off", error, None, row["mean deg"], digits=3))
+    return found
+
+
+def compare_missing(rows: Sequence[Row]) -> list[Comparison]:
+    """Return millimetres of joints with markers missing: the paper's f over the active set, and ours."""
+    found = []
+    for hidden in dict.fromkeys(row["hidden %"] for row in rows):
+        here = {row["model"]: row for row in rows if row["hidden %"] == hidden}
+        what = f"{hidden:.0f} % of {here['style']['markers']} markers hidden, {here['style']['frames']} frames, mm"
+        found.append(Comparison(what, None, here["paper's f"]["mm"], here["style"]["mm"], digits=1))
+        found.append(Comparison(f"{what}, local model", None, None, here["local"]["mm"], digits=1, rival=True))
+    return found
+
+
+def compare_keys(rows: Sequence[Row]) -> list[Comparison]:
+    """Return millimetres of joints of motion from keyed curves; in the paper's place, frames posed alone."""
+    found = []
+    for behaviour, apart_s in dict.fromkeys((row["behaviour"], row["keys every s"]) for row in rows):
+        pair = [find_row(rows, behaviour=behaviour, method=m, **{"keys every s": apart_s}) for m in ("frames alone", "motion")]
+        what = f"{behaviour}, keys every {apart_s:g} s, {pair[1]['frames']} frames, mm"
+        found.append(Comparison(what, None, pair[0]["mm"], pair[1]["mm"], digits=1))
+    return found
+
+
+def compare_switches(rows: Sequence[Row]) -> list[Comparison]:
+    """Return millimetres and frames a second of each switch; the paper's 23 beside."""
+    found = []
+    for behaviour, given, style in dict.fromkeys((row["behaviour"], row["given"], row["style"]) for row in rows):
+        row, ours = find_row(rows, behaviour=behaviour, given=given, style=style), style == "as it is"
+        what = f"{behaviour}, {given}, {style}, {row['poses']} poses"
+        mm, rate = row["mm"], 1e3 / row["warm ms"]
+        cells = (None, mm, row["error"]) if ours else (mm, None, 0.0)
+        found.append(Comparison(f"{what}, mm", None, *cells, digits=1))
+        if ours:
+            found.append(Comparison(f"{what}, poses a second from the last", 23.0, None, rate, digits=0, more=True))
+            found.append(
+                Comparison(f"{what}, poses a second from nothing", 23.0, None, 1e3 / row["cold ms"], digits=0, more=True)
+            )
+    return found

@@ -1,0 +1,55 @@
+"""The page of Grochow, Martin, Hertzmann & Popović 2004."""
+
+from benchmarks.papers.page.compare import compare_keys, compare_missing, compare_switches
+from benchmarks.papers.page.frame import PageItem, PaperPage
+
+ABOUT = """The paper has pictures and two figures: 23 frames a second with 100 active poses in three dimensions, and
+faithful poses "with more than 50% of the markers missing".
+"""
+
+PAGE = PaperPage(
+    "grochow",
+    "papers-grochow.md",
+    "Grochow et al. 2004: styles",
+    (
+        PageItem("Figure 1", "latent spaces", "`duocap style plot` draws the same: [styles](style.md#looking-at-a-style)."),
+        PageItem(
+            "Figure 2",
+            "mixtures of Gaussians",
+            "A picture; as a model of poses, mixtures are in the tables of [Lai et al.](papers-lai.md).",
+        ),
+        PageItem("Figure 3", "annealed models", "`duocap style plot --levels` draws the three levels."),
+        PageItem(
+            "Figure 4",
+            "motion from keyed curves",
+            "Feet and one hand of a take that the style has not learned; the paper shows two baseball pitches. "
+            "*Paper's model here*: every frame by itself.",
+            "style-keys",
+            compare_keys,
+            only=("07 walking",),
+        ),
+        PageItem(
+            "Figure 5",
+            "posing from a picture",
+            "Four and six image points of one camera, with truth: "
+            "[posing](evaluation-models.md#posing-python--m-benchmarkspapers-posing).",
+        ),
+        PageItem(
+            "Section 7.3",
+            "optical markers missing",
+            "Real Vicon markers of 02_05 (boxing); the style is of the take's first 40 %. A share is hidden, others "
+            "every second. *Paper's model here*: f over the active set.",
+            "style-missing",
+            compare_missing,
+        ),
+        PageItem(
+            "Sections 3, 6 and 8",
+            "annealing, f, speed",
+            "100 active poses of 500, three dimensions; the paper's 23 frames a second are of a 2.8 GHz Pentium 4.",
+            "style-switches",
+            compare_switches,
+            only=("07 walking",),
+        ),
+    ),
+    ABOUT,
+)

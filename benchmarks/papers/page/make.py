@@ -1,0 +1,109 @@
+"""Make the pages: measure what was not measured, keep it as JSON, and write Markdown."""
+
+import json
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+from benchmarks.papers.frame import PaperTable, Request, Row
+from benchmarks.papers.page.frame import MeasuredItem, PageItem, count_verdicts, format_grid, format_page
+from benchmarks.papers.page.pages import PAGES
+from benchmarks.papers.tables import TABLES
+from config.errors import DatabaseError
+from config.files import write_atomically
+from tools.evaluate.figures import write_figures
+
+FIGURES = Path(__file__).resolve().parents[1] / "figures"
+LONGEST = 8  # values of a list that is kept of a row
+INDEX = "papers.md"
+ABOUT = """Every table and figure of the four papers in its order: the paper's figures, ours with the paper's own model,
+ours with our own, what data, what differs. *Better*, *equal* and *worse* say how ours stands to the paper's:
+equal within 5 % or two standard errors.
+
+The pages are made by one command from measured figures, which are kept as JSON in `benchmarks/papers/figures`:
+
+    python -m benchmarks.papers --page docs                                   # the pages from what was measured
+    python -m benchmarks.papers --page docs --motion DIR --quick [--again]    # measures what is missing, or all of it
+    python -m benchmarks.papers --page docs --motion DIR --paper lai --again  # of one paper, in full
+
+`--quick` takes less of each table, about ten minutes of a quiet machine in all. The command below each table is
+its own; one with `--quick` says so.
+"""
+
+
+@dataclass(frozen=True, slots=True)
+class PageOptions:
+    """What pages are made.
+
+    Attributes:
+        folder: where they are written.
+        papers: names of papers, none: all.
+        request: what is asked of tables that are measured; None: none is.
+        again: whether those are measured that were before.
+        figures: folder of measured figures.
+    """
+
+    folder: Path
+    papers: tuple[str, ...] = ()
+    request: Request | None = None
+    again: bool = False
+    figures: Path = FIGURES
+
+
+def make_pages(options: PageOptions) -> list[Path]:
+    """Write the pages asked for, and the index of all. Raises DuocapError: no such paper; a table cannot be measured."""
+    unknown = [name for name in options.papers if name not in {page.name for page in PAGES}]
+    if unknown:
+        raise DatabaseError(f"{unknown[0]!r} is no paper; take {', '.join(page.name for page in PAGES)}")
+    files, counts = list[Path](), list[list[str]]()
+    for page in PAGES:
+        asked = not options.papers or page.name in options.papers
+        measured = [measure_item(item, options if asked else replace(options, request=None)) for item in page.items]
+        counts.append([f"[{page.title}]({page.file})", *map(str, count_verdicts(measured))])
+        if asked:
+            files.append(options.folder / page.file)
+            write_atomically(files[-1], format_page(page, measured))
+    grid = format_grid(("paper", "rows better", "equal", "worse", "not compared"), counts)
+    files.append(options.folder / INDEX)
+    write_atomically(files[-1], "\n".join(["# The four papers", "", ABOUT, *grid]) + "\n")
+    return files
+
+
+def measure_item(item: PageItem, options: PageOptions) -> MeasuredItem:
+    """Return what was measured for an item, measured now where nothing was and motions are given. Raises DuocapError."""
+    if not item.table:
+        return MeasuredItem(item)
+    file = options.figures / f"{'-'.join([item.table, *item.only])}.json"
+    if options.request is not None and (options.again or not file.is_file()):
+        only, seconds = item.only, item.seconds
+        request = replace(options.request, only=only, count=item.count or options.request.count, seconds=seconds)
+        rows = [keep_figures(row) for row in find_table(item.table).compute_rows(request)]
+        file.parent.mkdir(parents=True, exist_ok=True)
+        write_figures(file, {"command": format_command(item, request), "rows": rows})
+    if not file.is_file():
+        return MeasuredItem(item)
+    kept = json.loads(file.read_text("utf-8"))
+    return MeasuredItem(item, tuple(kept["rows"]), kept["command"])
+
+
+def find_table(name: str) -> PaperTable:
+    """Return a table by its name."""
+    return next(table for table in TABLES if table.name == name)
+
+
+def keep_figures(row: Row) -> Row:
+    """Return a row without long lists."""
+    return {
+        name: value
+        for name, value in row.items()
+        if not hasattr(value, "__len__") or len(value) <= LONGEST or isinstance(value, str)
+    }
+
+
+def format_command(item: PageItem, request: Request) -> str:
+    """Return the command that measures an item."""
+    words: Sequence[str] = ["python -m benchmarks.papers", item.table, "--motion DIR"]
+    words = [*words, "--only " + " ".join(request.only)] if request.only else words
+    words = [*words, f"--count {request.count}"] if request.count else words
+    words = [*words, f"--seconds {request.seconds:g}"] if request.seconds is not None else words
+    return " ".join([*words, "--quick"] if request.quick else words)

@@ -1,0 +1,340 @@
+"""A chain of stretches of examples between two poses, of any length: a walk in a motion graph.
+
+One stretch of one example is too short for most of what is asked, and seldom goes as far or turns as much. Examples are cut
+into steps of a tenth of a second; after each a chain goes on in its example, or in one that is nearly the same there (Kovar et
+al. 2002, Motion graphs). Of all chains of the wanted length that one is taken whose ends are most like the two poses, which goes
+as far and turns as much, whose contacts are most like those that are wanted, whose changes of example show least, and whose
+centre of mass is borne by the ground that there is: on ice by short steps, on the moon by slow ones.
+"""
+
+from dataclasses import dataclass
+from itertools import pairwise
+
+import numpy as np
+
+from config.arrays import Bools, Floats, Ints
+from reconstruct.models.physics.dynamics import N_TANGENT, Dynamics
+from reconstruct.models.physics.field.examples import (
+    ANGLE_RAD,
+    CONTACT,
+    PLACE_M,
+    TEMPO,
+    TURN_RAD,
+    ExampleBank,
+    bend_stretch,
+    compute_heading_rad,
+    compute_relative_places,
+    find_nearest_stretch,
+    place_rigidly,
+    sample_configurations,
+)
+from reconstruct.models.physics.field.state import STANDARD_GRAVITY
+
+STEP_S = 0.1
+CHANGES = 6  # examples that a chain may change to after a step
+CHANGE_COST = 1.0  # of a change, besides how unlike the poses are: about a deviation of one unit
+TEMPOS = (0.85, 1.0, 1.18)  # of the examples, about the usual one and that of dynamic similarity
+SLOWEST = 0.2
+BRANCHES = 4  # chains kept that end with the same step
+STEADY_M_S, STEADY_RAD_S = 0.4, 0.5  # deviations of mean speed and turning of the rest of a chain from those of its beginning
+BORNE = 0.1  # of the weight: force on the centre of mass that the ground cannot give, which counts 1
+BLEND_S = 0.25  # a difference at a change is shared out over this time, before and after
+
+
+@dataclass(frozen=True, slots=True)
+class MotionGraph:
+    """Steps of the examples, and which may follow which.
+
+    Attributes:
+        bank: the examples.
+        row: row that each step begins with, (S,).
+        length: frames of a step.
+        follow: steps that may follow, (S, 1 + CHANGES); -1 for none. The first is that of the same example.
+        cost: of each, (S, 1 + CHANGES).
+        turn: how far the hips turn in each step, (S,) [rad].
+        shift: how far they go, seen from their heading at the step's beginning, (S, 2) [m].
+        push_m_s2: acceleration of the centre of mass in each frame of a step, along the ground and upwards, (S, F, 2) [m/s^2].
+        down: whether a foot is down in each frame of a step, (S, F).
+    """
+
+    bank: ExampleBank
+    row: Ints
+    length: int
+    follow: Ints
+    cost: Floats
+    turn: Floats
+    shift: Floats
+    push_m_s2: Floats
+    down: Bools
+
+
+@dataclass(frozen=True, slots=True)
+class Ground:
+    """What bears a body: acceleration of gravity [m/s^2] and coefficient of friction."""
+
+    gravity_m_s2: float
+    friction: float
+
+
+@dataclass(frozen=True, slots=True)
+class Chain:
+    """Stretches of examples, one after the other.
+
+    Attributes:
+        first: rows the stretches begin with, (C,).
+        last: rows they end with, (C,); the next stretch begins with about the same pose.
+        distance: how unlike what is wanted, in deviations.
+    """
+
+    first: Ints
+    last: Ints
+    distance: float
+
+
+def build_motion_graph(bank: ExampleBank, dynamics: Dynamics) -> MotionGraph:
+    """Return the motion graph of examples.
+
+    Args:
+        bank: the examples.
+        dynamics: equations of motion of the body that is to move like them.
+    """
+    length = max(1, round(STEP_S * bank.examples.fps))
+    starts, stops = bank.examples.start[:-1], bank.examples.start[1:]
+    rows = [np.arange(a, b - length, length) for a, b in zip(starts.tolist(), stops.tolist(), strict=True)]
+    row = np.concatenate(rows)
+    ends = np.cumsum([len(each) for each in rows]) - 1
+    after = np.arange(len(row)) + 1
+    after[ends[ends >= 0]] = -1
+    # A change is judged by the poses at the end of a step and a step later: by velocities, too.
+    look = np.minimum(row + 2 * length, np.repeat(stops, [len(each) for each in rows]) - 1)
+    here = np.concatenate([bank.pose[row], bank.pose[row + length]], axis=1)
+    there = np.concatenate([bank.pose[row + length], bank.pose[look]], axis=1)
+    apart = ((there**2).sum(axis=1)[:, None] - 2.0 * there @ here.T + (here**2).sum(axis=1)[None]) / (
+        here.shape[1] * ANGLE_RAD**2
+    )
+    apart[np.arange(len(row)), after] = np.inf  # that is no change
+    follow = np.argpartition(apart, CHANGES, axis=1)[:, :CHANGES]
+    cost = CHANGE_COST + np.maximum(np.take_along_axis(apart, follow, axis=1), 0.0)
+    going_on = np.where(after >= 0, 0.0, np.inf)
+    turn, shift = compute_relative_places(
+        bank.place[row], bank.heading[row], bank.place[row + length], bank.heading[row + length]
+    )
+    return MotionGraph(
+        bank,
+        row,
+        length,
+        np.concatenate([after[:, None], follow], axis=1),
+        np.concatenate([going_on[:, None], cost], axis=1),
+        np.angle(np.exp(1j * turn)),
+        shift,
+        _compute_pushes(bank, dynamics)[row[:, None] + np.arange(length)],
+        np.asarray(bank.examples.parts.any(axis=(1, 2)))[row[:, None] + np.arange(length)],
+    )
+
+
+def _compute_pushes(bank: ExampleBank, dynamics: Dynamics) -> Floats:
+    """Return the acceleration of the centre of mass along the ground and upwards in each frame, (F, 2) [m/s^2]."""
+    examples = bank.examples
+    center = np.array([dynamics.center_of_mass(q) for q in examples.q.astype(np.float64)])
+    out = np.zeros((len(center), 2))
+    for a, b in pairwise(examples.start.tolist()):
+        push = np.gradient(np.gradient(center[a:b], axis=0), axis=0) * examples.fps**2
+        out[a:b] = np.column_stack([np.hypot(push[:, 0], push[:, 2]), push[:, 1]])
+    return out
+
+
+@dataclass(frozen=True, slots=True)
+class _Walks:
+    """Chains so far: their last steps (W,), costs, places (W, 2) and turns since the beginning, and which each came from."""
+
+    step: Ints
+    cost: Floats
+    place: Floats
+    turn: Floats
+    parent: Ints
+
+
+def find_nearest_chain(
+    graph: MotionGraph, first: Floats, last: Floats, seconds: float, wanted: Bools | None, ground: Ground
+) -> Chain:
+    """Return the nearest chain of examples.
+
+    Args:
+        graph: motion graph of the examples.
+        first: pose it begins near, (95,).
+        last: pose it ends near, (95,).
+        seconds: length of the chain [s].
+        wanted: contacts, (N, 2, 3), None for any.
+        ground: what bears the body.
+    """
+    similar = np.sqrt(ground.gravity_m_s2 / STANDARD_GRAVITY)  # dynamic similarity: the same steps in this gravity
+    tempos = sorted({tempo * usual for tempo in TEMPOS for usual in (1.0, max(similar, SLOWEST))})
+    (begin, end), distance = find_nearest_stretch(graph.bank, first, last, seconds, wanted)  # to the frame, at any tempo
+    n = max(1, round((end - begin) / graph.length))
+    whole = np.clip(np.searchsorted(graph.row, begin + graph.length * np.arange(n), side="right") - 1, 0, None)
+    unborne = _compute_unborne_costs(graph, (end - begin) / (seconds * graph.bank.examples.fps), ground)
+    distance = float(np.hypot(distance, np.sqrt(unborne[whole].mean())))
+    found = [Chain(np.array([begin]), np.array([end]), distance)]
+    found += [_find_chain_at_tempo(graph, (first, last), seconds, tempo, wanted, ground) for tempo in tempos]
+    return min(found, key=lambda chain: chain.distance)
+
+
+def _compute_unborne_costs(graph: MotionGraph, tempo: float, ground: Ground) -> Floats:
+    """Return how much of the force on the centre of mass the ground cannot give in each step at a tempo, (S,)."""
+    along, up = np.moveaxis(tempo**2 * graph.push_m_s2, 2, 0)
+    pressed = np.where(graph.down, np.maximum(up + ground.gravity_m_s2, 0.0), 0.0)
+    missing = np.hypot(np.maximum(along - ground.friction * pressed, 0.0), up + ground.gravity_m_s2 - pressed)
+    return np.asarray(((missing / (BORNE * max(ground.gravity_m_s2, 1.0))) ** 2).mean(axis=1))
+
+
+def _find_chain_at_tempo(
+    graph: MotionGraph, ends_at: tuple[Floats, Floats], seconds: float, tempo: float, wanted: Bools | None, ground: Ground
+) -> Chain:
+    """Return the nearest chain of examples between two poses, played at a tempo."""
+    bank = graph.bank
+    n = max(1, round(seconds * tempo * bank.examples.fps / graph.length))
+    both = np.array(ends_at)
+    target = bank.compute_pose_states(both)
+    heading = compute_heading_rad(both)
+    turn, shift = compute_relative_places(both[:1, [0, 2]], heading[:1], both[1:, [0, 2]], heading[1:])
+    wanted_turn, wanted_shift = float(np.angle(np.exp(1j * turn[0]))), shift[0]
+    begins, ends = (
+        ((bank.pose[rows] - pose) ** 2).mean(axis=1) / ANGLE_RAD**2
+        for rows, pose in ((graph.row, target[0]), (graph.row + graph.length, target[1]))
+    )
+    unlike = _compute_contact_costs(graph, n, wanted) + _compute_unborne_costs(graph, tempo, ground) / n
+    to_go = _compute_costs_to_go(graph, ends, unlike)
+    steps = np.arange(len(graph.row))
+    walks = _Walks(steps, begins + unlike[0], graph.shift.copy(), graph.turn.copy(), np.full(len(steps), -1))
+    history = [walks]
+    for k in range(1, n):
+        walks = _extend_walks(graph, walks, unlike[k])
+        rest_s = (n - 1 - k) * STEP_S
+        guess = walks.cost + to_go[k][walks.step]
+        guess = guess + _compute_place_costs(walks, (k + 1) * STEP_S, rest_s, wanted_shift, wanted_turn)
+        walks = _keep_best(walks, guess)
+        history.append(walks)
+    total = walks.cost + ends[walks.step] + _compute_place_costs(walks, n * STEP_S, 0.0, wanted_shift, wanted_turn)
+    usual = np.log([1.0, max(np.sqrt(ground.gravity_m_s2 / STANDARD_GRAVITY), SLOWEST)])
+    total = total + (np.abs(np.log(n * graph.length / (seconds * bank.examples.fps)) - usual).min() / TEMPO) ** 2
+    best = int(np.argmin(total))
+    return _trace_chain(graph, history, best, float(np.sqrt(total[best])))
+
+
+def _compute_contact_costs(graph: MotionGraph, n: int, wanted: Bools | None) -> Floats:
+    """Return how unlike those wanted, (N, 2, 3), the contacts of each step are at each place of a chain of n, (n, S)."""
+    if wanted is None:
+        return np.zeros((n, len(graph.row)))
+    middle = graph.bank.examples.parts[graph.row + graph.length // 2].reshape(len(graph.row), -1)
+    frames = np.rint((np.arange(n) + 0.5) / n * (len(wanted) - 1)).astype(int)
+    here = wanted[frames].reshape(n, -1)
+    return np.asarray((here[:, None] != middle[None]).mean(axis=2) * 4.0 / (CONTACT * n))
+
+
+def _compute_costs_to_go(graph: MotionGraph, ends: Floats, unlike: Floats) -> Floats:
+    """Return the least cost of what follows each step at each place of a chain, (n, S), wherever it goes."""
+    out = np.empty_like(unlike)
+    out[-1] = ends
+    for k in range(len(unlike) - 1, 0, -1):
+        after = out[k] + unlike[k]
+        out[k - 1] = (graph.cost + after[graph.follow]).min(axis=1)
+    return out
+
+
+def _extend_walks(graph: MotionGraph, walks: _Walks, unlike: Floats) -> _Walks:
+    """Return walks with every step that may follow."""
+    step = graph.follow[walks.step]
+    cost = walks.cost[:, None] + graph.cost[walks.step] + unlike[step]
+    parent, which = np.nonzero(np.isfinite(cost))
+    step, cost = step[parent, which], cost[parent, which]
+    c, s = np.cos(walks.turn[parent]), np.sin(walks.turn[parent])
+    x, z = graph.shift[step].T
+    place = walks.place[parent] + np.stack([c * x + s * z, c * z - s * x], axis=1)
+    return _Walks(step, cost, place, walks.turn[parent] + graph.turn[step], parent)
+
+
+def _compute_place_costs(walks: _Walks, spent_s: float, rest_s: float, shift: Floats, turn: float) -> Floats:
+    """Return how far from its end a chain is expected to be if it goes on and turns as it did, (W,).
+
+    Args:
+        walks: chains so far.
+        spent_s: their length [s].
+        rest_s: what is left [s].
+        shift: where they are to end, seen from the beginning, (2,) [m].
+        turn: how much they are to turn [rad].
+    """
+    share = rest_s / spent_s
+    off = walks.place * (1.0 + share) - shift
+    cost = (off**2).sum(axis=1) / (PLACE_M**2 + (STEADY_M_S * rest_s) ** 2)
+    off_turn = np.angle(np.exp(1j * (walks.turn - turn)))
+    return np.asarray(cost + off_turn**2 / (TURN_RAD**2 + (STEADY_RAD_S * rest_s) ** 2))
+
+
+def _keep_best(walks: _Walks, guess: Floats) -> _Walks:
+    """Return the likeliest few walks that end with each step."""
+    order = np.lexsort((guess, walks.step))
+    step = walks.step[order]
+    starts = np.flatnonzero(np.r_[True, step[1:] != step[:-1]])
+    rank = np.arange(len(step)) - np.repeat(starts, np.diff(np.r_[starts, len(step)]))
+    kept = order[rank < BRANCHES]
+    return _Walks(walks.step[kept], walks.cost[kept], walks.place[kept], walks.turn[kept], walks.parent[kept])
+
+
+def _trace_chain(graph: MotionGraph, history: list[_Walks], best: int, distance: float) -> Chain:
+    """Return the chain that ends with one of the last walks."""
+    steps = []
+    for walks in reversed(history):
+        steps.append(int(walks.step[best]))
+        best = int(walks.parent[best])
+    row = graph.row[steps[::-1]]
+    cuts = np.flatnonzero(np.diff(row) != graph.length) + 1
+    return Chain(row[np.r_[0, cuts]], row[np.r_[cuts, len(row)] - 1] + graph.length, distance)
+
+
+def lay_chain(dynamics: Dynamics, bank: ExampleBank, chain: Chain, ends: Floats, n: int) -> tuple[Floats, Bools]:
+    """Return a chain as a motion between two poses, (N, 95), and its contacts, (N, 2, 3).
+
+    Args:
+        dynamics: the body's equations of motion.
+        bank: the examples.
+        chain: stretches of them.
+        ends: poses it begins and ends with, (2, 95).
+        n: number N of frames.
+    """
+    q, parts = list[Floats](), list[Bools]()
+    for a, b in zip(chain.first.tolist(), chain.last.tolist(), strict=True):
+        stretch = bank.examples.q[a : b + 1].astype(np.float64)
+        if q:
+            stretch = _join_stretch(dynamics, q[-1], stretch, round(BLEND_S * bank.examples.fps))
+            q[-1] = q[-1][:-1]
+            parts[-1] = parts[-1][:-1]
+        q.append(stretch)
+        parts.append(bank.examples.parts[a : b + 1])
+    rows = np.linspace(0.0, sum(map(len, q)) - 1.0, n)
+    motion = sample_configurations(np.concatenate(q), rows)
+    return bend_stretch(dynamics, motion, ends[0], ends[1]), np.concatenate(parts)[np.rint(rows).astype(int)]
+
+
+def _join_stretch(dynamics: Dynamics, before: Floats, stretch: Floats, frames: int) -> Floats:
+    """Return a stretch that begins where the one before ends; `before` is changed so that both meet in the middle.
+
+    Args:
+        dynamics: the body's equations of motion.
+        before: the stretch before, (M, 95), changed in place.
+        stretch: the stretch, (N, 95).
+        frames: frames that the difference is shared out over, on either side.
+    """
+    placed = place_rigidly(stretch, before[-1])
+    d = dynamics.difference(placed[:1], before[-1:])[0]  # from the new to the old
+    after = 0.5 * _fade(min(frames, len(placed)))[:, None] * d
+    placed[: len(after)] = dynamics.integrate(placed[: len(after)], after)
+    until = -0.5 * _fade(min(frames, len(before)))[::-1, None] * d
+    before[-len(until) :] = dynamics.integrate(before[-len(until) :], until)
+    assert d.shape == (N_TANGENT,)
+    return placed
+
+
+def _fade(n: int) -> Floats:
+    """Return shares from 1 to 0 without velocity at the ends, (n,)."""
+    share = np.linspace(0.0, 1.0, n) if n > 1 else np.zeros(n)
+    return np.asarray(1.0 - share**3 * (10.0 - 15.0 * share + 6.0 * share**2))

@@ -1,0 +1,79 @@
+"""Pages of the papers: verdicts, what is kept, what is measured."""
+
+import json
+from pathlib import Path
+
+import pytest
+
+pytest.importorskip("sklearn", reason='needs scikit-learn: pip install "duocap[benchmarks]"')
+
+from benchmarks.papers.frame import Row
+from benchmarks.papers.page.compare import compare_restoring, name_best
+from benchmarks.papers.page.frame import Comparison, MeasuredItem, PageItem, Verdict, count_verdicts, format_item
+from benchmarks.papers.page.make import FIGURES, PageOptions, find_table, make_pages
+from benchmarks.papers.page.pages import PAGES
+from config.errors import DatabaseError
+
+DOCS = Path(__file__).resolve().parents[3] / "docs"
+
+
+@pytest.mark.parametrize(
+    ("one", "verdict"),
+    [
+        (Comparison("", 2.0, None, 1.8), Verdict.BETTER),
+        (Comparison("", 2.0, None, 1.92), Verdict.EQUAL),
+        (Comparison("", 2.0, None, 1.8, error=0.11), Verdict.EQUAL),
+        (Comparison("", 2.0, None, 2.2), Verdict.WORSE),
+        (Comparison("", 2.0, None, 2.2, more=True), Verdict.BETTER),
+        (Comparison("", 2.0, 2.2, None), Verdict.OPEN),
+        (Comparison("", 2.0, None, 2.2, rival=True), Verdict.OPEN),
+    ],
+)
+def test_ours_is_judged_by_the_papers_figure_and_its_own_error(one: Comparison, verdict: Verdict) -> None:
+    assert one.verdict is verdict
+    assert one.format_cells()[-1] == str(verdict)
+
+
+def test_models_within_two_standard_errors_of_paired_differences_are_tied() -> None:
+    rows: list[Row] = [
+        {"model": "a", "error": 1.0, "errors": [0.9, 1.0, 1.1]},
+        {"model": "b", "error": 1.01, "errors": [0.96, 1.0, 1.07]},
+        {"model": "c", "error": 1.1, "errors": [1.0, 1.1, 1.2]},
+    ]
+    assert name_best(rows) == "tie of a, b" and name_best(rows[::2]) == "best a"
+
+
+def test_a_row_has_the_papers_model_and_the_better_of_ours() -> None:
+    about: Row = {"data": "07 walking", "task": "completion", "halves": "random halves", "stands for": "07 walking"}
+    rows: list[Row] = [
+        about | {"model": name, "error": error, "errors": [error], "paper": paper}
+        for name, error, paper in (("omp", 0.02, 0.07), ("k-svd", 0.01, None), ("all-poses", 0.005, None))
+    ]
+    (one,) = compare_restoring("completion", "random halves")(rows)
+    assert (one.paper, one.faithful, one.ours, one.verdict) == (0.07, 0.02, 0.005, Verdict.BETTER)
+    measured = MeasuredItem(
+        PageItem("Table 4", "t", "text", "restoring-small", compare_restoring("completion", "random halves")), tuple(rows)
+    )
+    assert count_verdicts([measured]) == [1, 0, 0, 0]
+    assert any("best all-poses" in line and line.endswith("| better |") for line in format_item(measured))
+
+
+def test_every_item_has_a_table_that_takes_what_it_asks_for() -> None:
+    for item in (item for page in PAGES for item in page.items if item.table):
+        table = find_table(item.table)
+        assert not table.choices or set(item.only) <= set(table.choices)
+
+
+def test_the_committed_pages_are_those_of_the_committed_figures(tmp_path: Path) -> None:
+    for file in make_pages(PageOptions(tmp_path)):
+        assert file.read_text("utf-8") == (DOCS / file.name).read_text("utf-8"), (
+            f"python -m benchmarks.papers --page docs: {file.name}"
+        )
+    for figures in FIGURES.glob("*.json"):
+        assert json.loads(figures.read_text("utf-8"))["rows"] and figures.stat().st_size < 200_000
+
+
+def test_one_paper_can_be_asked_for(tmp_path: Path) -> None:
+    assert [file.name for file in make_pages(PageOptions(tmp_path, ("lai",)))] == ["papers-lai.md", "papers.md"]
+    with pytest.raises(DatabaseError, match="take chai, grochow, lai, wei"):
+        make_pages(PageOptions(tmp_path, ("newton",)))

@@ -1,0 +1,40 @@
+"""The status line: rewritten in a terminal, a line now and then elsewhere, and news that stay."""
+
+import io
+
+import pytest
+
+from tools import progress
+from tools.progress import StatusLine
+
+
+class Terminal(io.StringIO):
+    """A stream that says it is a terminal."""
+
+    def isatty(self) -> bool:
+        return True
+
+
+def test_a_terminal_has_one_line_that_is_rewritten_below_the_news(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("COLUMNS", "12")
+    stream = Terminal()
+    line = StatusLine(stream)
+    line.tell("begun")
+    line.show("tracking, 58 poses/s")
+    line.show("lost")
+    line.tell("the rig was bumped")
+    line.close()
+    assert stream.getvalue() == "begun\n\r\x1b[Ktracking, 5\r\x1b[Klost\r\x1b[Kthe rig was bumped\nlost\n"
+
+
+def test_a_pipe_has_a_line_every_few_seconds(monkeypatch: pytest.MonkeyPatch) -> None:
+    now = [0.0]
+    monkeypatch.setattr(progress.time, "monotonic", lambda: now[0])
+    stream = io.StringIO()
+    line = StatusLine(stream)
+    for second in range(25):
+        now[0] = float(second)
+        line.show(f"second {second}")
+    line.tell("ended")
+    line.close()
+    assert stream.getvalue().splitlines() == ["second 0", "second 10", "second 20", "ended"]

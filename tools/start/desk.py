@@ -1,0 +1,188 @@
+"""What the steps of the start page work at: the project, its settings, the page, and the parts that get it for a while."""
+
+import contextlib
+import signal
+import subprocess
+import sys
+import threading
+from collections import deque
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from functools import partial
+from pathlib import Path
+from typing import Any, Protocol
+
+from config.errors import DuocapError
+from config.settings import Settings
+from stream.guidance.page import GuidePage
+from stream.start.form import StepForm, Value
+from stream.start.page import StartPage
+from stream.start.part import GuidePart, add_back_button, add_note
+from stream.viewer.app import App, EditedTake
+from stream.viewer.feed import Feed
+from stream.viewer.requests import ServiceRequests
+from tools.arguments import open_database_or_default
+from tools.project_file import ProjectFile, write_project_file
+
+if sys.platform == "win32":
+    END_SIGNAL, OWN_GROUP = signal.CTRL_BREAK_EVENT, subprocess.CREATE_NEW_PROCESS_GROUP  # so that it alone is ended
+else:
+    END_SIGNAL, OWN_GROUP = signal.SIGINT, 0
+STOP_S = 20.0  # a recording that is ended writes its last chunk, and its processes end in order
+KEPT_LINES = 20
+
+
+class StepError(DuocapError):
+    """A step cannot be done as it was asked."""
+
+
+class Step(Protocol):
+    """One step of the page. title: in the list."""
+
+    title: str
+
+    def find_result(self, project: ProjectFile) -> str:
+        """Return in a few words what came of it, empty while nothing has."""
+
+    def find_missing(self, project: ProjectFile) -> str:
+        """Return in a few words what has to be done before, empty where nothing has."""
+
+    def describe(self, desk: "Desk") -> StepForm:
+        """Return the form as it stands."""
+
+    def draw(self, desk: "Desk", values: dict[str, Value]) -> str:
+        """Return the drawing of how it is done, empty for none. values: of the fields."""
+
+    def press(self, desk: "Desk", button: str, values: dict[str, Value]) -> str:
+        """Do what a button says; return what came of it in words. Raises DuocapError."""
+
+    def turn(self, desk: "Desk") -> None:
+        """Go on with what the step shows by itself; called some times a second while it is open."""
+
+    def leave(self) -> None:
+        """Let go of what the step holds, such as cameras."""
+
+
+@dataclass(slots=True)
+class Desk:
+    """The project at work.
+
+    Attributes:
+        settings: of the session, with the folder of the takes as that of recordings.
+        tell: receives progress messages as text.
+        given: options that the settings are made of, for commands in processes of their own.
+        wanted: key of the step to go to next, empty to stay.
+    """
+
+    settings: Settings
+    project: ProjectFile
+    page: StartPage
+    tell: Callable[[str], None]
+    given: tuple[str, ...] = ()
+    wanted: str = ""
+
+    @property
+    def database(self) -> Path | None:
+        """The project's database, None for the default one."""
+        return self.project.folder / self.project.database if self.project.database else None
+
+    def save(self, **values: Any) -> None:
+        """Change the project and write it. Raises FileFormatError."""
+        self.project = replace(self.project, **values)
+        write_project_file(self.project)
+
+    @contextlib.contextmanager
+    def open_guide(self, title: str) -> Iterator[GuidePage | None]:
+        """Give the page to a guided calibration while the block runs."""
+        self.page.clear()
+        try:
+            yield GuidePart(self.page.server, title, self.page.dark)
+        finally:
+            self.page.build()
+
+    @contextlib.contextmanager
+    def open_viewer(
+        self, feed: Feed, back: str, service: ServiceRequests | None = None, edited: Path | None = None
+    ) -> Iterator[tuple[App, threading.Event]]:
+        """Give the page to the viewer while the block runs.
+
+        Args:
+            feed: what is shown.
+            back: label of the button that leads back; the event that is given is set when it is pressed.
+            service: requests to the process that publishes, if it is a stream.
+            edited: the take that may be edited, if it is one.
+        """
+        self.page.clear()
+        take = None if edited is None else EditedTake(edited, partial(open_database_or_default, self.database))
+        app = App(self.page.server, feed, self.page.dark, self.settings.stream.budget_ms, service, edited=take)
+        try:
+            yield app, add_back_button(self.page.server, back)
+        finally:
+            app.release()
+            self.page.build()
+
+
+class Child:
+    """A command of duocap in a process of its own, whose words are kept. last: its last line."""
+
+    def __init__(self, words: Sequence[str], tell: Callable[[str], None]) -> None:
+        self._tell, self._lines = tell, deque[str](maxlen=KEPT_LINES)
+        self._process = subprocess.Popen(
+            [sys.executable, "-P", "-m", "tools.launch", *words],  # -P: nothing of the project's folder is imported
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            text=True,
+            encoding="utf-8",
+            errors="replace",
+            creationflags=OWN_GROUP,
+        )
+        self._reader = threading.Thread(target=self._read, name="start-child", daemon=True)
+        self._reader.start()
+
+    @property
+    def running(self) -> bool:
+        """Whether it has not ended."""
+        return self._process.poll() is None
+
+    @property
+    def last(self) -> str:
+        """Its last line, empty before the first."""
+        return self._lines[-1] if self._lines else ""
+
+    def stop(self) -> None:
+        """End it in order, as Ctrl-C does."""
+        if self.running:
+            self._process.send_signal(END_SIGNAL)
+        with contextlib.suppress(subprocess.TimeoutExpired):
+            self._process.wait(STOP_S)
+        if self.running:
+            self._process.kill()
+
+    def finish(self) -> str:
+        """Return its last words once it has ended. Raises StepError: it failed, with what it said."""
+        code = self._process.wait()
+        self._reader.join(STOP_S)
+        if self._process.stdout is not None:
+            self._process.stdout.close()
+        if code not in (0, 130):
+            said = next((line for line in reversed(self._lines) if line.startswith("duocap: ")), self.last)
+            raise StepError(said.removeprefix("duocap: ") or f"it ended with status {code} and no word; see the terminal")
+        return self.last
+
+    def _read(self) -> None:
+        """Keep and tell what it says; the body of the thread."""
+        assert self._process.stdout is not None
+        for line in self._process.stdout:
+            if line.strip():
+                self._lines.append(line.strip())
+                self._tell(line.rstrip())
+
+
+def show_child(app: App, left: threading.Event, child: Child) -> None:
+    """Turn the viewer while a command runs, with its last words above; end the command when somebody goes back."""
+    note = add_note(app.server)
+    while child.running and not left.is_set():
+        app.update()
+        note(child.last)
+    child.stop()
