@@ -1,14 +1,16 @@
 """Landmarks of rendered people: where they are on the body, how far off they are found, and poses that are made of them alone.
 
-    python -m benchmarks.reconstruct.landmarks FILE.npz... --motion DIR [--cameras 0 1] [--rate 30] [--fit F.toml] [--json F]
+    python -m benchmarks.reconstruct.landmarks FILE.npz... --motion DIR [--cameras 0 1] [--rate 30] [--json F]
 
 Each file holds what a detector found in rendered pictures of a clip after a T-pose, with the truth (`Recording`); its rig lies
-beside it as `FILE.rig.toml`. With --fit, a marker file of the landmarks (`config/presets/none.toml`) is written that fits them,
-and the rates of `label.exchange_rate`, `label.exchange_lasts_s` and `solve.landmark_lasts_s` are printed. Otherwise each clip is
-followed live, its subject calibrated from its T-pose; `told` is the same with every exchange of left and right undone, which
-says what they cost. mm: distance of all joints; deg: mean turn between joint rotations; lost: share of frames not in the state
-tracking; jitter: root mean square step of a joint in a frame while the body stands in its T-pose; ms: processor time of a step.
-The database holds nothing of the clips' people.
+beside it as `FILE.rig.toml`. Each clip is followed live, its subject calibrated from its T-pose, and solved with past and future
+(offline); `exchanged` has more exchanges of left and right, 0.2 to 1 s in one view at a time; in `told` all exchanges are undone
+by the truth, which says what they cost. The database holds nothing of the clips' people.
+
+mm: distance of all joints; deg: mean turn between joint rotations; lost: share of frames not in the state tracking; over: of
+those that are, the share more than 100 mm off on average; within 1, 2: share of joints no farther off than so many expected
+errors; jitter: root mean square step of a joint in a frame while the body stands in its T-pose; slide: of feet that stand;
+found: exchanges that are told while they last; false: exchanges that are told where there are none; ms: processor time of a step.
 """
 
 from collections.abc import Iterator, Sequence
@@ -23,27 +25,28 @@ from calibration.camera import Rig
 from calibration.formats.rig_toml import read_rig_toml
 from calibration.subject.subject import Subject
 from calibration.triangulate import triangulate_views
-from capture.packets import Landmarks, Views, make_empty_blobs
+from capture.packets import Landmarks, MarkerFrame, Views, make_empty_blobs
 from config.arrays import Bools, Floats, Ints
 from config.joints import JOINTS
-from config.landmarks import LANDMARKS, MIRRORED
 from config.markers import NO_MARKERS, MarkerSet, read_marker_set
 from config.settings import Settings
 from database.geometry.kinematics import compute_forward_kinematics
 from database.geometry.rotations import matrix_from_rotvec
 from database.store import PoseDatabase, open_database
+from reconstruct.offline.poses import LiveTake, OfflineOptions, solve_take
 from reconstruct.pipeline import Pipeline
 from reconstruct.pose import Pose, TrackingState
-from reconstruct.track.landmarks import SOURCES
+from reconstruct.track.landmarks import SOURCES, Exchange
 from tools.calibrate.session import fit_subject_to_pairs
 from tools.evaluate.protocol import protocol_database, set_clip
+from tools.evaluate.states import share_within, spans_of
 
 SETTLED_S = 0.3  # after which a T-pose is held
-ROBUST_M, ROUNDS = 0.04, 10  # of the fit of offsets
 USUAL_M = 0.03  # of a landmark, to tell whether it is exchanged
 EXCHANGED = 3.0  # -ln of the probability of an exchange, likewise
-SHORTEST = 3  # frames that an exchange lasts at least, or it is noise
-SEEN = 0.4  # score of a landmark that its place on the bone is fitted to
+EVERY_S, SHORTEST_S, LONGEST_S = 1.5, 0.2, 1.0  # of exchanges that are added
+INJECTED = (Exchange.LEGS, Exchange.ARMS, Exchange.BODY, Exchange.UPPER)
+FEET, STANDS_M_S = ("leftToes", "rightToes"), 0.05  # balls of the feet, which stand where they are slower
 TRIANGULATED = ("shoulder", "elbow", "wrist", "hip", "knee", "ankle")
 
 
@@ -88,174 +91,197 @@ class Recording:
 def read_recording(path: Path) -> Recording:
     """Read a recording."""
     with np.load(path) as file:
-        parts = (file[name] for name in ("times_s", "landmarks_px", "score", "found", "joint_m", "joint_rotation", "rotvec"))
         rig = read_rig_toml(path.with_suffix(".rig.toml"))
-        return Recording(str(file["stem"]), rig, *parts, float(file["tpose_s"][1]))
+        return Recording(
+            str(file["stem"]),
+            rig,
+            seconds=file["times_s"],
+            image_px=file["landmarks_px"],
+            score=file["score"],
+            found=file["found"],
+            joint_m=file["joint_m"],
+            rotation=file["joint_rotation"],
+            rotvec=file["rotvec"],
+            begin_s=float(file["tpose_s"][1]),
+        )
 
 
-def measure_errors(recording: Recording, camera: int, joint: int, offset_m: Floats, landmark: int) -> Floats:
-    """Return how far a landmark of the picture is from a place on the body, across the line of sight, (F, 2) [m]."""
+def measure_errors(recording: Recording, camera: int, joint: int, offset_m: Floats, landmark: int | Ints) -> Floats:
+    """Return how far a landmark of the picture, one or of each frame another, is from a place on the body, (F, 2) [m].
+
+    Across the line of sight.
+    """
     at_m = recording.joint_m[:, joint] + recording.rotation[:, joint] @ offset_m
     own = recording.rig.cameras[camera]
-    apart = recording.image_px[:, camera, landmark] - own.project(at_m)
+    apart = recording.image_px[np.arange(len(at_m)), camera, landmark] - own.project(at_m)
     return np.asarray(apart * (own.to_camera(at_m)[:, 2] / own.focal_px)[:, None])
 
 
-def fit_offset(recordings: Sequence[Recording], joint: int, landmark: int, begin_m: Floats, min_score: float) -> Floats:
-    """Return the place of a landmark on its bone that fits all pictures, (3,) [m], robustly."""
-    offset = begin_m.copy()
-    for _ in range(ROUNDS):
-        A, b = 1e-3 * np.eye(3), np.zeros(3)
-        for each in recordings:
-            for c, camera in enumerate(each.rig.cameras):
-                e = measure_errors(each, c, joint, offset, landmark)
-                use = np.isfinite(e).all(axis=1) & (each.score[:, c, landmark] >= min_score)
-                J, e = (camera.rotation[:2] @ each.rotation[:, joint])[use], e[use]
-                w = 1.0 / np.sqrt(1.0 + (e**2).sum(axis=1) / ROBUST_M**2)
-                A += np.einsum("f,fia,fib->ab", w, J, J)
-                b += np.einsum("f,fia,fi->a", w, J, e)
-        offset += np.linalg.solve(A, b)
-    return offset
+def compare_exchanges(recording: Recording, camera: int, markers: MarkerSet) -> Floats:
+    """Return how badly each state of exchange fits the landmarks of a view, by the truth, (E, F)."""
+    cost = np.zeros((len(SOURCES), len(recording.seconds)))
+    for m, joint in enumerate(markers.joint):
+        for state in range(len(SOURCES)):
+            landmark = SOURCES[state, markers.landmark[m]]
+            e = measure_errors(recording, camera, int(joint), markers.offset_m[m], landmark)
+            far2 = np.nan_to_num((e**2).sum(axis=1)) / USUAL_M**2
+            cost[state] += 9.0 * (np.sqrt(1.0 + far2 / 9.0) - 1.0)
+    return cost
 
 
 def find_exchanges(recording: Recording, markers: MarkerSet) -> Ints:
     """Return what each view has exchanged in each frame, by the truth, (F, V)."""
-    rows, result = markers.landmark, np.zeros(recording.found.shape, np.int64)
-    for c in range(len(recording.rig)):
-        cost = np.zeros((len(SOURCES), len(result)))
-        for m, joint in enumerate(markers.joint):
-            for state in range(len(SOURCES)):
-                e = measure_errors(recording, c, int(joint), markers.offset_m[m], int(SOURCES[state, rows[m]]))
-                far2 = np.nan_to_num((e**2).sum(axis=1)) / USUAL_M**2
-                cost[state] += 9.0 * (np.sqrt(1.0 + far2 / 9.0) - 1.0)
-        cost[1:] += EXCHANGED
-        result[:, c] = cost.argmin(axis=0)
-    return result
-
-
-def fit_landmarks(recordings: Sequence[Recording]) -> Iterator[str]:
-    """Yield the lines of a marker file that fits the recordings, and of their rates as comments."""
-    markers = read_marker_set(NO_MARKERS)
-    fitted = [fit_offset(recordings, int(j), int(k), o, SEEN) for j, k, o in _iterate_landmarks(markers)]
-    numbers = {int(landmark): m for m, landmark in enumerate(markers.landmark)}
-    offset_m, sigma_m = np.empty_like(markers.offset_m), np.empty(len(markers))
-    for m, landmark in enumerate(markers.landmark):
-        other = numbers[MIRRORED[landmark]]
-        offset_m[m] = 0.5 * (fitted[m] + fitted[other] * [-1.0, 1.0, 1.0])
-    markers = replace(markers, offset_m=offset_m)
-    for m in range(len(markers)):
-        both = [m, numbers[MIRRORED[markers.landmark[m]]]]
-        errors = np.concatenate([_collect_errors(recordings, markers, k, SEEN) for k in both])
-        sigma_m[m] = 1.4826 * np.median(np.abs(errors))
-    yield "# No markers: landmarks of the body that are found in each picture (BlazePose). Offsets, x to the performer's left,"
-    yield "# y up, z forward, metres, T-pose; deviations are of rendered people (`python -m benchmarks.reconstruct.landmarks`)."
-    for m, name in enumerate(markers.names):
-        yield f'\n[{name}]\nlandmark = "{LANDMARKS[markers.landmark[m]]}"\nlandmark_sigma_m = {sigma_m[m]:.3f}'
-        yield f'joint = "{JOINTS[markers.joint[m]]}"' + ("\ntorso = true" if markers.torso[m] else "")
-        yield f"offset_m = [{', '.join(f'{x + 0.0:.3f}' for x in np.round(offset_m[m], 3) + 0.0)}]"
-    yield from describe_rates(recordings, markers, SEEN)
-
-
-def _iterate_landmarks(markers: MarkerSet) -> Iterator[tuple[int, int, Floats]]:
-    """Yield joint, landmark and offset [m] of each landmark."""
-    yield from zip(markers.joint, markers.landmark, markers.offset_m, strict=True)
-
-
-def _collect_errors(recordings: Sequence[Recording], markers: MarkerSet, m: int, min_score: float) -> Floats:
-    """Return all errors of a landmark that was well seen, (N, 2) [m]."""
-    found, landmark = [], int(markers.landmark[m])
-    for each in recordings:
-        for c in range(len(each.rig)):
-            e = measure_errors(each, c, int(markers.joint[m]), markers.offset_m[m], landmark)
-            found.append(e[np.isfinite(e).all(axis=1) & (each.score[:, c, landmark] >= min_score)])
-    return np.concatenate(found)
-
-
-def describe_rates(recordings: Sequence[Recording], markers: MarkerSet, min_score: float) -> Iterator[str]:
-    """Yield how often exchanges begin, how long they last, and how long errors last."""
-    begun, exchanged_s, seen_s, lasting = 0, 0.0, 0.0, []
-    for each in recordings:
-        frame_s = float(np.median(np.diff(each.seconds)))
-        states = find_exchanges(each, markers)
-        for c in range(len(each.rig)):
-            runs = np.flatnonzero(np.diff(states[:, c], prepend=-1, append=-1))
-            lengths, of = np.diff(runs), states[runs[:-1], c]
-            long = (of > 0) & (lengths >= SHORTEST)
-            begun, exchanged_s = begun + int(long.sum()), exchanged_s + frame_s * float(lengths[long].sum())
-            seen_s += frame_s * len(states)
-            for m, landmark in enumerate(markers.landmark):
-                e = np.clip(measure_errors(each, c, int(markers.joint[m]), markers.offset_m[m], int(landmark)), -0.1, 0.1)
-                e = np.nan_to_num(e - np.nanmean(e, axis=0))
-                lasting.append(_find_time_constant(e, frame_s))
-    yield f"\n# label.exchange_rate = {begun / max(seen_s - exchanged_s, 1e-9):.2f}"
-    yield f"# label.exchange_lasts_s = {exchanged_s / max(begun, 1):.2f}"
-    yield f"# solve.landmark_lasts_s = {np.median(lasting):.2f}"
-
-
-def _find_time_constant(errors: Floats, frame_s: float) -> float:
-    """Return the time after which the correlation of errors, (F, 2), is less than 1 / e [s]."""
-    power = float((errors**2).sum())
-    for lag in range(1, len(errors)):
-        if float((errors[lag:] * errors[:-lag]).sum()) < power / np.e:
-            return lag * frame_s
-    return len(errors) * frame_s
+    priced = np.where(np.arange(len(SOURCES)) > 0, EXCHANGED, 0.0)[:, None]
+    costs = [compare_exchanges(recording, c, markers) + priced for c in range(len(recording.rig))]
+    return np.array([cost.argmin(axis=0) for cost in costs]).T
 
 
 @dataclass(frozen=True, slots=True)
 class Score:
-    """How a clip was followed: errors of all joints [mm], of rotations [deg], see the module; told: exchanges undone."""
+    """How a clip was followed: errors of all joints [mm], of rotations [deg]; for the others see the module."""
 
     clip: str
     cameras: int
     way: str
     mm: float
     p95_mm: float
-    deg: float
-    lost: float
-    jitter_mm: float
+    deg: float = np.nan
+    lost: float = np.nan
+    over: float = np.nan
+    within_1: float = np.nan
+    within_2: float = np.nan
+    jitter_mm: float = np.nan
+    slide_mm_s: float = np.nan
+    found: float = np.nan
+    false_min: float = np.nan
+    ms: float = np.nan
+
+
+@dataclass(frozen=True, slots=True)
+class Followed:
+    """A run: poses, labelled markers and views of every moment, what views were said to have exchanged, (F, V), and ms a step."""
+
+    poses: list[Pose]
+    markers: list[MarkerFrame]
+    views: list[Views]
+    told: Ints
     ms: float
 
 
+def inject_exchanges(recording: Recording, seed: int) -> Ints:
+    """Return exchanges of arms, legs, upper body and body in turn, in one view at a time, by turns, (F, V)."""
+    random, states = np.random.default_rng(seed), np.zeros(recording.found.shape, np.int64)
+    begin_s, n = recording.begin_s + EVERY_S, 0
+    while begin_s < recording.seconds[-1] - LONGEST_S:
+        lasts_s = float(random.uniform(SHORTEST_S, LONGEST_S))
+        during = (recording.seconds >= begin_s) & (recording.seconds < begin_s + lasts_s)
+        states[during, n % 2] = INJECTED[n % len(INJECTED)]
+        begin_s, n = begin_s + EVERY_S, n + 1
+    return states
+
+
 def score_clip(recording: Recording, cameras: Sequence[int], database: PoseDatabase, settings: Settings) -> Iterator[Score]:
-    """Yield the scores of a clip: plain triangulation of twelve joints, landmarks alone, and with all exchanges told."""
+    """Yield the scores of a clip: plain triangulation of twelve joints, and landmarks alone in every way."""
     markers = read_marker_set(NO_MARKERS)
     rig = replace(recording.rig, cameras=tuple(recording.rig.cameras[c] for c in cameras))
     first = int(np.searchsorted(recording.seconds, recording.begin_s))
     held = (recording.seconds > SETTLED_S) & (recording.seconds < recording.begin_s - SETTLED_S)
-    for way, states in (("live", None), ("told", find_exchanges(recording, markers))):
-        views = recording.views(cameras, states)
+    views, truth = recording.views(cameras), find_exchanges(recording, markers)[:, list(cameras)]
+    subject = fit_subject_to_pairs(
+        "rendered", [each for each, use in zip(views, held, strict=True) if use], rig, markers, database, settings
+    ).subject
+    mm = 1e3 * _triangulate(views[first:], rig, markers, recording.joint_m[first:])
+    yield Score(recording.stem, len(cameras), "triangulated", float(mm.mean()), float(np.percentile(mm, 95.0)))
+    injected = inject_exchanges(recording, first)
+    runs = {"live": np.zeros_like(injected), "exchanged": injected, "told": find_exchanges(recording, markers)}
+    for way, states in runs.items():
+        run = _follow(recording.views(cameras, states), rig, subject, database, settings)
+        score = score_poses(recording, run.poses, subject, first, held)
+        added = states[:, list(cameras)]
+        if way == "exchanged":
+            score = replace(score, found=100.0 * measure_found(run.told, added))
+        elif way == "live":
+            minutes = (recording.seconds[-1] - recording.begin_s) / 60.0
+            score = replace(score, false_min=count_false(run.told[first:], truth[first:]) / minutes)
+        yield replace(score, cameras=len(cameras), way=way, ms=run.ms)
         if way == "live":
-            mm = 1e3 * _triangulate(views[first:], rig, markers, recording.joint_m[first:])
-            yield Score(recording.stem, len(cameras), "triangulated", *_summarise(mm), np.nan, np.nan, np.nan, np.nan)
-        pairs = [each for each, use in zip(views, held, strict=True) if use]
-        subject = fit_subject_to_pairs("rendered", pairs, rig, markers, database, settings).subject
-        poses, ms = _follow(views, rig, subject, database, settings)
-        rotvec, root_m = np.array([pose.rotvec for pose in poses]), np.array([pose.root_m for pose in poses])
-        joint_m = compute_forward_kinematics(subject.skeleton, rotvec, root_m)[1]
-        mm = 1e3 * np.linalg.norm(joint_m - recording.joint_m, axis=2)
-        deg = _measure_turn_deg(rotvec[first:], recording.rotvec[first:])
-        lost = float(np.mean([pose.state is not TrackingState.TRACKING for pose in poses[first:]]))
-        jitter_mm = 1e3 * float(np.sqrt((np.diff(joint_m[held], axis=0) ** 2).sum(axis=2).mean()))
-        yield Score(recording.stem, len(cameras), way, *_summarise(mm[first:]), deg, lost, jitter_mm, ms)
+            options = OfflineOptions(rig, subject, database, settings, np.ones(len(markers), bool))
+            solved = solve_take(LiveTake(run.poses, run.markers, run.views), options).poses
+            yield replace(score_poses(recording, list(solved), subject, first, held), cameras=len(cameras), way="offline")
 
 
-def _summarise(mm: Floats) -> tuple[float, float]:
-    """Return mean and 95th percentile."""
-    return float(mm.mean()), float(np.percentile(mm, 95.0))
+def score_poses(recording: Recording, poses: list[Pose], subject: Subject, first: int, held: Bools) -> Score:
+    """Return the scores of poses.
+
+    Args:
+        recording: with the truth.
+        poses: one of every moment.
+        subject: whose poses they are.
+        first: moment from which on they count.
+        held: moments in which the body stands still, (F,).
+    """
+    rotvec, root_m = np.array([pose.rotvec for pose in poses]), np.array([pose.root_m for pose in poses])
+    joint_m = compute_forward_kinematics(subject.skeleton, rotvec, root_m)[1]
+    error_m = np.linalg.norm(joint_m - recording.joint_m, axis=2)
+    expected_m = np.array([np.full(error_m.shape[1], np.nan) if pose.error_m is None else pose.error_m for pose in poses])
+    tracking = np.array([pose.state is TrackingState.TRACKING for pose in poses])
+    ratio = (error_m / np.maximum(expected_m, 1e-9))[first:]
+    mm = 1e3 * error_m[first:]
+    return Score(
+        recording.stem,
+        0,
+        "",
+        float(mm.mean()),
+        float(np.percentile(mm, 95.0)),
+        _measure_turn_deg(rotvec[first:], recording.rotvec[first:]),
+        100.0 * float(np.mean(~tracking[first:])),
+        100.0 * float(np.mean(mm[tracking[first:]].mean(axis=1) > 100.0)) if tracking[first:].any() else 0.0,
+        share_within([ratio], 1.0),
+        share_within([ratio], 2.0),
+        1e3 * float(np.sqrt((np.diff(joint_m[held], axis=0) ** 2).sum(axis=2).mean())),
+        measure_slide_mm_s(joint_m[first:], recording.joint_m[first:], recording.seconds[first:]),
+    )
 
 
-def _follow(
-    views: Sequence[Views], rig: Rig, subject: Subject, database: PoseDatabase, settings: Settings
-) -> tuple[list[Pose], float]:
-    """Return the poses of a run, and the median processor time of a step [ms]."""
+def measure_slide_mm_s(joint_m: Floats, truth_m: Floats, seconds: Floats) -> float:
+    """Return how fast the balls of the feet move along the floor while the true ones stand [mm/s]; NaN where none stands."""
+    feet = [JOINTS.index(name) for name in FEET]
+    moved, stands = (
+        np.diff(each[:, feet], axis=0)[:, :, [0, 2]] / np.diff(seconds)[:, None, None] for each in (joint_m, truth_m)
+    )
+    still = np.linalg.norm(stands, axis=2) < STANDS_M_S
+    return 1e3 * float(np.linalg.norm(moved, axis=2)[still].mean()) if still.any() else np.nan
+
+
+def measure_found(told: Ints, injected: Ints) -> float:
+    """Return the share of exchanges, (F, V), that are told in at least half of their frames."""
+    found = []
+    for c in range(injected.shape[1]):
+        for begin, end in spans_of(injected[:, c] > 0):
+            found.append(np.mean(told[begin:end, c] == injected[begin:end, c]) >= 0.5)
+    return float(np.mean(found)) if found else np.nan
+
+
+def count_false(told: Ints, truth: Ints) -> int:
+    """Return how many exchanges are told, (F, V), in none of whose frames the truth has any."""
+    spans = [(c, begin, end) for c in range(told.shape[1]) for begin, end in spans_of(told[:, c] > 0)]
+    return sum(not (truth[begin:end, c] > 0).any() for c, begin, end in spans)
+
+
+def _follow(views: list[Views], rig: Rig, subject: Subject, database: PoseDatabase, settings: Settings) -> Followed:
+    """Return a run; ms: median processor time of a step."""
     pipeline = Pipeline(rig, subject, database, settings)
     pipeline.warm()
-    poses, spent_s = [], []
-    for each in views:
+    poses, markers, told, spent_s = [], [], np.zeros((len(views), len(rig)), np.int64), []
+    for n, each in enumerate(views):
         begin_s = process_time()
         poses.append(pipeline.step(each))
         spent_s.append(process_time() - begin_s)
-    return poses, 1e3 * float(np.median(spent_s))
+        assert pipeline.markers is not None
+        markers.append(pipeline.markers)
+        exchanged = pipeline.tell_exchanges()
+        told[n] = exchanged if exchanged else 0
+    return Followed(poses, markers, views, told, 1e3 * float(np.median(spent_s)))
 
 
 def _measure_turn_deg(first: Floats, second: Floats) -> float:
@@ -281,25 +307,26 @@ def _triangulate(views: Sequence[Views], rig: Rig, markers: MarkerSet, joint_m: 
 
 def format_score(s: Score) -> str:
     """Return a line of the Markdown table."""
-    errors = f"{s.mm:.0f} | {s.p95_mm:.0f} | {s.deg:.1f} | {100 * s.lost:.1f} | {s.jitter_mm:.1f}"
-    return f"| {s.clip} | {s.cameras} | {s.way} | {errors} | {s.ms:.1f} |"
+    errors = f"{s.mm:.0f} | {s.p95_mm:.0f} | {s.deg:.1f} | {s.lost:.1f} | {s.over:.1f} | {s.within_1:.0f} | {s.within_2:.0f}"
+    return (
+        f"| {s.clip} | {s.cameras} | {s.way} | {errors} | {s.jitter_mm:.1f} | {s.slide_mm_s:.0f} | {s.found:.0f} | "
+        f"{s.false_min:.1f} | {s.ms:.1f} |"
+    )
 
 
 def main() -> None:
     """Measure and print."""
     parser = build_parser(__doc__)
     parser.add_argument("files", nargs="+", type=Path)
-    parser.add_argument("--motion", type=Path)
+    parser.add_argument("--motion", type=Path, required=True)
     parser.add_argument("--cameras", nargs="+", type=int, default=[0, 1])
     parser.add_argument("--rate", type=float, default=0.0)
-    parser.add_argument("--fit", type=Path, metavar="F.toml")
     options = parser.parse_args()
     recordings = [read_recording(path).thinned(options.rate) for path in options.files]
-    if options.fit is not None:
-        options.fit.write_text("\n".join(fit_landmarks(recordings)) + "\n", "utf-8")
-        return
     database = open_database(protocol_database(options.motion, None, [set_clip("07_08")]))
-    print("| clip | cameras | way | mm | p95 | deg | lost % | jitter mm | ms |\n|---|---|---|---|---|---|---|---|---|")
+    titles = "clip | cameras | way | mm | p95 | deg | lost % | over % | within 1 | 2 | jitter mm | slide mm/s"
+    titles += " | found % | false/min | ms"
+    print(f"| {titles} |\n{'|---' * (titles.count('|') + 1)}|")
     scores = []
     for recording in recordings:
         for score in score_clip(recording, options.cameras, database, Settings()):

@@ -13,6 +13,7 @@ from capture.packets import Blobs
 from capture.process.control import Order, RecentreOrder, StartOrder, StopOrder
 from capture.sockets.wire import MalformedMessageError, SentBlobs
 from config.settings import Settings
+from database.builtin import build_person_skeleton
 from reconstruct.pipeline import Pipeline
 from reconstruct.process.journal import JournalEntry, JournalGap, JournalTurn, JournalWriter, read_journal
 from reconstruct.process.main import follow_order
@@ -20,7 +21,7 @@ from reconstruct.process.reconstruction import Reconstruction
 from tests.reconstruct.process.test_reconstruction import Record
 from tests.support.fakes import IndexPipeline
 from tests.support.landmarks import landmark_views
-from tests.support.people import build_person_skeleton, person, table_of, walk, worn_markers
+from tests.support.people import person, table_of, walk, worn_markers
 from tests.support.rigs import synthetic_camera
 
 MS = 1_000_000
@@ -116,11 +117,12 @@ def test_landmarks_come_back_to_the_bit_and_give_the_same_poses_without_a_networ
             for name in ("image_px", "score"):
                 assert getattr(came.blobs.landmarks, name).tobytes() == getattr(went.blobs.landmarks, name).tobytes()
     poses = []
-    for each in ([JournalTurn(tuple(received), t_ns) for received, t_ns in turns], again):
+    live = [JournalTurn(tuple(received), t_ns) for received, t_ns in turns]
+    for each in (live, again):
         sink = Record()
         run = Reconstruction(Pipeline(rig, subject, table, Settings()), sink, 8 * MS, n_cameras=2)
-        for one in each:
-            run.turn(list(one.received), one.t_ns)
+        for turn in each:
+            run.turn(list(turn.received), turn.t_ns)
         poses.append([(pose.rotvec.tobytes(), pose.root_m.tobytes(), pose.state) for pose in sink.poses])
     assert len(poses[0]) > 5 and poses[0] == poses[1]
 

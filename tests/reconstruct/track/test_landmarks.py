@@ -9,11 +9,12 @@ import pytest
 from calibration.camera import Rig
 from capture.packets import Views
 from config.settings import LabelSettings, Settings
+from database.builtin import build_person_skeleton
 from reconstruct.pipeline import Pipeline
 from reconstruct.pose import Pose, TrackingState
 from reconstruct.track.landmarks import SOURCES, Exchange, compute_change_costs, compute_sigma_px, is_turned
 from tests.support.landmarks import landmark_views
-from tests.support.people import build_person_skeleton, person, t_pose_clip, table_of, walk, worn_markers
+from tests.support.people import person, t_pose_clip, table_of, walk, worn_markers
 from tests.support.performances import Performance
 from tests.support.rigs import synthetic_camera
 

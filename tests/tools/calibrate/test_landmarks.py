@@ -6,11 +6,12 @@ import numpy as np
 import pytest
 
 from calibration.camera import Rig
-from capture.packets import Views
+from capture.packets import Blobs, Views
 from config.errors import CalibrationError
 from config.settings import Settings
+from database.builtin import build_person_skeleton
 from tests.support.landmarks import landmark_views
-from tests.support.people import build_person_skeleton, person, t_pose_clip, worn_markers
+from tests.support.people import person, t_pose_clip, worn_markers
 from tests.support.rigs import synthetic_camera
 from tools.calibrate.landmarks import average_landmark_tpose
 
@@ -33,10 +34,12 @@ def explain(views: list[Views], rig: Rig) -> str:
 
 def test_somebody_too_far_away_is_asked_to_come_nearer() -> None:
     views, rig = see_tpose(12.0)
-    far = [
-        each.changed(lambda _, blobs: replace(blobs, landmarks=replace(blobs.landmarks, score=np.full(33, 0.05))))
-        for each in views
-    ]
+
+    def dim(_: int, blobs: Blobs) -> Blobs:
+        assert blobs.landmarks is not None
+        return replace(blobs, landmarks=replace(blobs.landmarks, score=np.full(33, 0.05)))
+
+    far = [each.changed(dim) for each in views]
     text, camera = explain(far, rig), rig.cameras[0]
     assert f"of {camera.size[1]} px tall" in text
     near_m = camera.focal_px * 1.7 / (0.25 * camera.size[1])
