@@ -12,8 +12,9 @@ from functools import partial
 from pathlib import Path
 from typing import Any, Protocol
 
+from capture.landmarks.paced import OFF
 from config.errors import DuocapError
-from config.settings import Settings
+from config.settings import LandmarkSettings, Settings
 from stream.guidance.page import GuidePage
 from stream.start.form import StepForm, Value
 from stream.start.page import StartPage
@@ -22,6 +23,8 @@ from stream.viewer.app import App, EditedTake
 from stream.viewer.feed import Feed
 from stream.viewer.requests import ServiceRequests
 from tools.arguments import open_database_or_default
+from tools.interrupt import raise_if_interrupted
+from tools.landmarks import check_landmarks
 from tools.project_file import ProjectFile, write_project_file
 
 if sys.platform == "win32":
@@ -85,6 +88,14 @@ class Desk:
     def database(self) -> Path | None:
         """The project's database, None for the default one."""
         return self.project.folder / self.project.database if self.project.database else None
+
+    def choose_landmarks(self) -> Settings:
+        """Return the settings with landmarks on: the model `full` where none is set. Raises LandmarksUnavailableError."""
+        settings = self.settings
+        if settings.landmarks.model == OFF:
+            settings = replace(settings, landmarks=LandmarkSettings("full"))
+        check_landmarks(settings.landmarks.model, None, self.tell)
+        return settings
 
     def save(self, **values: Any) -> None:
         """Change the project and write it. Raises FileFormatError."""
@@ -184,5 +195,6 @@ def show_child(app: App, left: threading.Event, child: Child) -> None:
     note = add_note(app.server)
     while child.running and not left.is_set():
         app.update()
+        raise_if_interrupted()
         note(child.last)
     child.stop()
