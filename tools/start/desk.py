@@ -5,6 +5,7 @@ import signal
 import subprocess
 import sys
 import threading
+import time
 from collections import deque
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
@@ -33,6 +34,7 @@ else:
     END_SIGNAL, OWN_GROUP = signal.SIGINT, 0
 STOP_S = 20.0  # a recording that is ended writes its last chunk, and its processes end in order
 KEPT_LINES = 20
+SETTLE_S = 1.5  # for browsers to draw the last pose: a body that still moves when it is taken away blanks viser's page
 
 
 class StepError(DuocapError):
@@ -130,6 +132,7 @@ class Desk:
             yield app, add_back_button(self.page.server, back)
         finally:
             app.release()
+            time.sleep(SETTLE_S)
             self.page.build()
 
 
