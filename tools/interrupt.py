@@ -11,14 +11,17 @@ from collections.abc import Iterator
 from types import FrameType
 
 _asked = threading.Event()
+_n_open = 0  # blocks that are open, one within another
 
 
 @contextlib.contextmanager
 def raise_on_interrupt() -> Iterator[None]:
     """Let Ctrl-C and SIGTERM end the block by a KeyboardInterrupt, so that processes started within are ended in order.
 
-    A signal that is ignored, as Ctrl-C is by a job in the background, stays so.
+    A signal that is ignored, as Ctrl-C is by a job in the background, stays so. In a block within another, such as a guided
+    calibration on the start page, it ends both, also where the inner one takes the exception as its own end.
     """
+    global _n_open
     if threading.current_thread() is not threading.main_thread():
         yield
         return
@@ -27,7 +30,9 @@ def raise_on_interrupt() -> Iterator[None]:
         _asked.set()
         raise KeyboardInterrupt
 
-    _asked.clear()
+    if not _n_open:
+        _asked.clear()
+    _n_open += 1
     heard = [number for number in (signal.SIGINT, signal.SIGTERM) if signal.getsignal(number) is not signal.SIG_IGN]
     before = {number: signal.signal(number, interrupt) for number in heard}
     try:
@@ -35,7 +40,9 @@ def raise_on_interrupt() -> Iterator[None]:
     finally:
         for number, handler in before.items():
             signal.signal(number, handler)
-        _asked.clear()
+        _n_open -= 1
+        if not _n_open:
+            _asked.clear()
 
 
 def raise_if_interrupted() -> None:

@@ -85,6 +85,7 @@ class ProjectFile:
             "vmc": list(self.vmc),
             "take": str(takes[0]) if takes else "",
             "takes": [str(takes[0])] if takes else [],
+            "all takes": [self.takes] if (self.folder / self.takes).is_dir() else [],
             "formats": list(self.formats),
         }
         return {key: value for key, value in known.items() if value}

@@ -1,6 +1,8 @@
 """What every page adds to viser's document: its title, hints on buttons, and whether the browser asks for a dark page.
 
-viser 1.1 shows the hints of all widgets but plain buttons, and does not tell the server which colours a browser prefers.
+viser 1.1 shows the hints of all widgets but plain buttons, and does not tell the server which colours a browser prefers. Its
+page ends in a blank one where a skinned mesh is taken away while a busy browser still draws it (SkinnedMesh.tsx, the cleanup
+of its effect reads the node that is no more): such a page loads itself again, and the server shows it how things stand.
 """
 
 import gzip
@@ -17,6 +19,7 @@ from websockets.http11 import Request, Response
 SCHEME_PATH = "/colour-scheme/"  # and dark or light
 HINT = "data-hint"
 HEAD = "</head>"
+SETTLED_MS = 5000  # a page that goes blank sooner than this would only do so again
 SCRIPT = """<script>
 (() => {
   document.title = %TITLE%;
@@ -33,8 +36,11 @@ SCRIPT = """<script>
       buttons = [];
     }
   };
-  let waiting = false;
+  let waiting = false, drawn = false;
   new MutationObserver(() => {
+    const full = document.getElementById("root")?.childElementCount > 0;
+    if (drawn && !full && performance.now() > %SETTLED_MS%) location.reload();
+    drawn = full;
     if (waiting) return;
     waiting = true;
     setTimeout(() => { waiting = false; hint(); }, 300);
@@ -88,6 +94,7 @@ def _extend_body(body: bytes, is_packed: bool, title: str) -> bytes:
     """Return a document with the script before the end of its head."""
     text = (gzip.decompress(body) if is_packed else body).decode("utf-8")
     script = SCRIPT.replace("%TITLE%", json.dumps(title)).replace("%SCHEME%", SCHEME_PATH).replace("%HINT%", HINT)
+    script = script.replace("%SETTLED_MS%", str(SETTLED_MS))
     extended = text.replace(HEAD, script + HEAD, 1).encode("utf-8")
     return gzip.compress(extended) if is_packed else extended
 

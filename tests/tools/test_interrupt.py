@@ -21,6 +21,18 @@ def test_an_interrupt_that_was_lost_is_raised_at_the_next_turn(number: signal.Si
     assert signal.getsignal(number) == before
 
 
+def test_an_interrupt_that_an_inner_block_took_as_its_own_end_ends_the_outer_one() -> None:
+    with raise_on_interrupt():
+        with (
+            raise_on_interrupt(),
+            contextlib.suppress(KeyboardInterrupt),
+        ):  # a guided calibration shows its result so
+            signal.raise_signal(signal.SIGINT)
+        with pytest.raises(KeyboardInterrupt):
+            raise_if_interrupted()
+    raise_if_interrupted()
+
+
 def test_an_ignored_signal_stays_ignored() -> None:
     before = signal.signal(signal.SIGINT, signal.SIG_IGN)
     try:

@@ -62,6 +62,12 @@ def test_a_command_takes_what_it_is_not_given(tmp_path: Path, monkeypatch: pytes
     group = list_project_defaults("calibrate")["calibrate"]
     assert group["rig"] == {"sources": ["C920", "left.avi"], "out": "rig.toml"}
     assert group["subject"]["out"] == "subject.toml" and group["subject"]["markers"] == "boxing"
+    (tmp_path / "takes" / "a.mcap").parent.mkdir()
+    (tmp_path / "takes" / "a.mcap").touch()
+    assert list_project_defaults("batch")["batch"] == {"places": ["takes"]}
+    for name in ("forces", "clean"):
+        (take,) = list_project_defaults("physics")["physics"][name].values()
+        assert take == str(Path("takes", "a.mcap"))
     (tmp_path / PROJECT).unlink()
     assert list_project_defaults("run") == {}
 

@@ -6,7 +6,7 @@ from typing import Annotated
 
 import typer
 
-from tools.commands.options import CommonOptions, Scheduler, WorkerCount, add_settings_options
+from tools.commands.options import CommonOptions, InProject, Scheduler, WorkerCount, add_settings_options
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -16,6 +16,7 @@ class BatchOptions:
     places: Annotated[
         list[Path],
         typer.Argument(metavar="JOB.toml|FOLDER...", help="A job file, or folders that are searched for takes."),
+        InProject("all takes"),
     ]
     out: Annotated[
         Path | None,

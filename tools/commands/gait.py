@@ -8,7 +8,7 @@ import typer
 
 from config.settings import Settings
 from tools.arguments import check_folders
-from tools.commands.options import ImportOptions, InProject, OptionalSubject, add_settings_options
+from tools.commands.options import ImportOptions, InProject, MarkersSubject, add_settings_options
 from tools.progress import open_progress_bar
 
 
@@ -25,7 +25,7 @@ class GaitOptions:
         list[Path] | None,
         typer.Option(metavar="FILE", help="Write .csv, one row a step, or .c3d, the take with its events; repeatable."),
     ] = None
-    subject: OptionalSubject = None
+    subject: MarkersSubject = None
     imported: ImportOptions
 
 

@@ -115,6 +115,9 @@ Subject = Annotated[Path, typer.Option(metavar="FILE", help=SUBJECT_HELP), InPro
 OptionalSubject = Annotated[
     Path | None, typer.Option(metavar="FILE", help=SUBJECT_HELP), InProject("subject", beside="subject.toml")
 ]
+MarkersSubject = Annotated[
+    Path | None, typer.Option(metavar="FILE", help="Who wears the markers of a .trc, where they are no usual set: subject.toml.")
+]
 Database = Annotated[
     Path | None,
     typer.Option(

@@ -5,6 +5,7 @@ import signal
 import subprocess
 import sys
 import threading
+import time
 from collections import deque
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
@@ -12,8 +13,9 @@ from functools import partial
 from pathlib import Path
 from typing import Any, Protocol
 
+from capture.landmarks.paced import OFF
 from config.errors import DuocapError
-from config.settings import Settings
+from config.settings import LandmarkSettings, Settings
 from stream.guidance.page import GuidePage
 from stream.start.form import StepForm, Value
 from stream.start.page import StartPage
@@ -22,6 +24,8 @@ from stream.viewer.app import App, EditedTake
 from stream.viewer.feed import Feed
 from stream.viewer.requests import ServiceRequests
 from tools.arguments import open_database_or_default
+from tools.interrupt import raise_if_interrupted
+from tools.landmarks import check_landmarks
 from tools.project_file import ProjectFile, write_project_file
 
 if sys.platform == "win32":
@@ -30,6 +34,7 @@ else:
     END_SIGNAL, OWN_GROUP = signal.SIGINT, 0
 STOP_S = 20.0  # a recording that is ended writes its last chunk, and its processes end in order
 KEPT_LINES = 20
+SETTLE_S = 1.5  # for browsers to draw the last pose: a body that still moves when it is taken away blanks viser's page
 
 
 class StepError(DuocapError):
@@ -86,6 +91,14 @@ class Desk:
         """The project's database, None for the default one."""
         return self.project.folder / self.project.database if self.project.database else None
 
+    def choose_landmarks(self) -> Settings:
+        """Return the settings with landmarks on: the model `full` where none is set. Raises LandmarksUnavailableError."""
+        settings = self.settings
+        if settings.landmarks.model == OFF:
+            settings = replace(settings, landmarks=LandmarkSettings("full"))
+        check_landmarks(settings.landmarks.model, None, self.tell)
+        return settings
+
     def save(self, **values: Any) -> None:
         """Change the project and write it. Raises FileFormatError."""
         self.project = replace(self.project, **values)
@@ -119,6 +132,7 @@ class Desk:
             yield app, add_back_button(self.page.server, back)
         finally:
             app.release()
+            time.sleep(SETTLE_S)
             self.page.build()
 
 
@@ -184,5 +198,6 @@ def show_child(app: App, left: threading.Event, child: Child) -> None:
     note = add_note(app.server)
     while child.running and not left.is_set():
         app.update()
+        raise_if_interrupted()
         note(child.last)
     child.stop()

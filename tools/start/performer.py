@@ -1,14 +1,12 @@
 """The step that calibrates the performer: what is worn, then a T-pose before the cameras."""
 
-from dataclasses import replace
-
 import viser
 
 from calibration.formats.rig_file import read_rig
 from calibration.subject.subject import read_subject
+from capture.landmarks.paced import OFF
 from config.errors import DuocapError
 from config.markers import list_preset_names, read_marker_set
-from config.settings import LandmarkSettings
 from stream.start.drawings import draw_tpose_guide
 from stream.start.form import FormButton, FormField, StepForm, Value
 from tools.arguments import open_database_or_default
@@ -16,7 +14,6 @@ from tools.calibrate.outcome import choose_picture_file
 from tools.calibrate.session import PerformerPrior
 from tools.calibrate.subject import SubjectTask
 from tools.guide.subject import calibrate_subject_live
-from tools.landmarks import check_landmarks
 from tools.project_file import ProjectFile
 from tools.start.desk import Desk, StepError
 
@@ -80,9 +77,8 @@ class PerformerStep:
             raise StepError(f"{height_m:g} is no height of a person in metres; expected 0.5 to 2.5, or 0 where it is not known")
         markers, learn_s = read_marker_set(str(values["markers"])), LEARN_S if values["lit"] else 0.0
         settings, out = desk.settings, project.folder / project.subject
-        if not markers.worn.all() and settings.landmarks.model == "off":
-            settings = replace(settings, landmarks=LandmarkSettings("full"))
-        check_landmarks(settings.landmarks.model, None, desk.tell)
+        if not markers.worn.all() or settings.landmarks.model != OFF:
+            settings = desk.choose_landmarks()
         desk.save(markers=str(values["markers"]), background=learn_s)
         task = SubjectTask(
             str(values["name"]).strip() or "performer",

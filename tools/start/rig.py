@@ -1,7 +1,9 @@
-"""The step that calibrates the cameras: guided with the board, or by a file of an earlier calibration."""
+"""The step that calibrates the cameras: guided with the board, by somebody who walks about, or by a file of an earlier one."""
 
+import time
 from collections.abc import Callable
 from dataclasses import dataclass
+from importlib.util import find_spec
 from pathlib import Path
 
 import viser
@@ -10,17 +12,30 @@ from calibration.board.pattern import board_from_text
 from calibration.board.pdf import choose_default_board, draw_board_pdf
 from calibration.formats.rig_file import read_rig
 from calibration.formats.rig_toml import write_rig_toml
+from capture.landmarks.paced import OFF
+from capture.landmarks.weights import has_weights
+from capture.recording.recording import RecordingSpec
+from capture.recording.session import read_session_camera_names
 from config.errors import DuocapError
+from stream.guidance.page import GuidePage
 from stream.start.drawings import draw_board_guide
 from stream.start.form import FormButton, FormField, StepForm, Value
+from tools.calibrate.body import BodyTask, calibrate_rig_by_body
+from tools.calibrate.names import choose_camera_names
 from tools.calibrate.outcome import choose_picture_file
 from tools.calibrate.rig import RigTask
+from tools.guide.page import GuideOutcome, Progress, guide_until_accepted
 from tools.guide.rig import calibrate_live
+from tools.interrupt import raise_if_interrupted
 from tools.project_file import ProjectFile
 from tools.run.cameras import is_recorded
-from tools.start.desk import Desk, StepError
+from tools.start.desk import Child, Desk, StepError
 
 PAPER = "A4"
+WALKS, WALK_S = "walks", 60.0  # where recordings for the rig go, beside the takes; ten times through the place at a stroll
+HEIGHT_M = (0.6, 2.4)
+TURN_S = 0.1
+INTERPRETER = "ai_edge_litert"  # what runs the landmark networks; an extra
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,9 +75,69 @@ def take_rig_file(desk: Desk, values: dict[str, Value]) -> None:
     write_rig_toml(desk.project.folder / desk.project.rig, rig)
 
 
+def calibrate_by_body(desk: Desk, values: dict[str, Value]) -> None:
+    """Calibrate by somebody who walks about: cameras are recorded for it, those that are files are it. Raises DuocapError."""
+    project, height_m, fov_deg = desk.project, float(values.get("height", 0.0)), float(values.get("fov", 0.0))
+    lenses = str(values.get("file", "")).strip()
+    if not HEIGHT_M[0] <= height_m <= HEIGHT_M[1]:
+        raise StepError(f"{height_m:g} is no height of a person in metres; the body tells the scale: type 0.6 to 2.4")
+    if bool(lenses) == bool(fov_deg):
+        raise StepError("the lenses are needed in one way; type their field of view in degrees, or the file of an earlier rig")
+    settings, recorded = desk.choose_landmarks(), all(is_recorded(source) for source in project.cameras)
+
+    def collect(page: GuidePage | None) -> tuple[tuple[GuidePage | None, tuple[str, ...]], str]:
+        videos = project.cameras if recorded else (_record_walk(desk, page),)
+        return (page, videos), "by the body in the pictures"
+
+    def finish(collected: tuple[GuidePage | None, tuple[str, ...]], progress: Progress) -> GuideOutcome:
+        (page, videos), lines = collected, list[str]()
+
+        def show(n: int, whole: int | None) -> None:
+            progress("looking for the person", n / whole if whole else None)
+            if page is not None:
+                page.asked()  # raises PartLeftError
+
+        names = choose_camera_names(videos) if recorded else read_session_camera_names(Path(videos[0]))
+        given = tuple([Path(lenses).expanduser()] if lenses else [])
+        task = BodyTask(RecordingSpec(videos), tuple(names), project.folder / project.rig, height_m, None, given, fov_deg or None)
+        report = calibrate_rig_by_body(task, settings, lines.append, show)
+        return GuideOutcome(report, tuple(line for line in lines if line not in report.lines))
+
+    guide_until_accepted(desk.open_guide("Calibrate the cameras by the body"), collect, finish, desk.tell)
+
+
+def _record_walk(desk: Desk, page: GuidePage | None) -> str:
+    """Record the cameras while somebody walks about; return the session's folder. Raises DuocapError."""
+    folder = desk.project.folder / WALKS / time.strftime("%Y%m%d-%H%M%S")
+    words = ["--out", str(folder), "--seconds", str(WALK_S), *desk.given]
+    child = Child(["record", *words], desk.tell)
+    try:
+        while child.running:
+            if page is not None:
+                page.asked()
+                page.solving(f"walk about where all cameras see you from head to foot; {child.last}")
+            raise_if_interrupted()
+            time.sleep(TURN_S)
+    finally:
+        child.stop()
+    child.finish()
+    return str(folder)
+
+
+def can_see_bodies(desk: Desk) -> bool:
+    """Return whether landmarks of a body can be found here, by two cameras or more."""
+    model = desk.settings.landmarks.model
+    return len(desk.project.cameras) > 1 and find_spec(INTERPRETER) is not None and has_weights("full" if model == OFF else model)
+
+
 # Another way is a line here; it is offered where it can be done.
 RIG_WAYS = {
     "board": RigWay(FormButton("board", "Begin with the board", viser.Icon.PLAYER_PLAY, main=True), calibrate_by_board),
+    "body": RigWay(
+        FormButton("body", "Begin with a walk, no board", viser.Icon.WALK, hint="by height and field of view, or a rig's file"),
+        calibrate_by_body,
+        can_see_bodies,
+    ),
     "file": RigWay(FormButton("file", "Take the rig of a file", viser.Icon.FILE_IMPORT), take_rig_file),
 }
 
@@ -94,6 +169,9 @@ class RigStep:
             hint = "cameras that are files: one of each camera in which the board is shown, with commas; empty: the same files"
             fields.append(FormField("videos", "Videos of the board", "", hint=hint))
         fields.append(FormField("file", "File of a rig", "", hint="rig.toml of before, or a calibration of another program"))
+        if can_see_bodies(desk):
+            fields.append(FormField("height", "Height [m]", 0.0, hint="without a board: of the person who walks, shoes off"))
+            fields.append(FormField("fov", "Field of view [deg]", 0.0, hint="without a board: across; 0: lenses as in the file"))
         buttons = [way.button for way in RIG_WAYS.values() if way.offered(desk)]
         buttons.insert(1, FormButton("print", "Save the board to print", viser.Icon.PRINTER, hint=f"PDF, {PAPER}, true to scale"))
         return StepForm(

@@ -10,6 +10,7 @@ from stream.start.form import FormButton, FormField, StepForm, Value
 from stream.start.part import BACK
 from stream.viewer.takes import TakeFeed
 from tools.export import FORMATS
+from tools.interrupt import raise_if_interrupted
 from tools.project_file import ProjectFile
 from tools.start.desk import Child, Desk, StepError, show_child
 
@@ -66,6 +67,7 @@ class TakesStep:
             with desk.open_viewer(TakeFeed((find_take(take),)), BACK, edited=take) as (app, left):
                 while not left.is_set():
                     app.update()
+                    raise_if_interrupted()
             return ""
         return _write_file(desk, take, str(values["format"]), bool(values["again"]))
 

@@ -30,6 +30,7 @@ ARGUMENTS = (
 )
 START_S = 30.0
 ANSWER_S = 60.0
+LOADED_ANEW = "Inspected target navigated or closed"
 
 
 class Browser:
@@ -75,12 +76,14 @@ class Browser:
             time.sleep(0.05)
 
     def call(self, method: str, **parameters: Any) -> dict[str, Any]:
-        """Have the browser do something; gives its answer."""
+        """Have the browser do something; gives its answer, an empty result where the page was loaded anew meanwhile."""
         self._number += 1
         self._socket.send(json.dumps({"id": self._number, "method": method, "params": parameters}))
         while True:
             message = json.loads(self._socket.recv(timeout=ANSWER_S))
             if message.get("id") == self._number:
+                if message.get("error", {}).get("message") == LOADED_ANEW:
+                    return {"result": {}}
                 assert "error" not in message, message
                 answer: dict[str, Any] = message["result"]
                 return answer
@@ -113,7 +116,7 @@ class Browser:
 
     def text(self) -> str:
         """Return what can be read on the page."""
-        return str(self.evaluate("document.body ? document.body.innerText : ''"))
+        return str(self.evaluate("document.body ? document.body.innerText : ''") or "")
 
     def wait(self, what: str, condition: Callable[[], bool], timeout_s: float = 120.0) -> None:
         """Wait until something is so."""

@@ -35,8 +35,11 @@ def test_from_nothing_to_a_recorded_take(tmp_path: Path) -> None:
         player.wait_for("recording, ")
         player.press("Back to the steps")
         player.wait_for("See and edit takes")
+        player.press("Write the file")
+        player.wait_for("written: takes/take-1.bvh", WAIT_S)
         assert not [request for request in browser.requests if "127.0.0.1" not in request and request.startswith("http")]
     kept = read_project_file(project)
     assert kept is not None and kept.cameras == ("left.avi", "right.avi") and kept.has_rig and kept.has_subject
     (take,) = kept.list_takes()
+    assert (project / "takes" / "take-1.bvh").stat().st_size > 10_000
     assert take.name == "take-1" and int(read_session(take).end["poses"]) > 40

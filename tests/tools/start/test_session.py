@@ -1,16 +1,18 @@
 """The start page's steps without a browser: what leads to what, what the project keeps, what is said when something fails."""
 
 from collections.abc import Sequence
-from contextlib import suppress
+from contextlib import nullcontext, suppress
 from pathlib import Path
 
 import pytest
 
 from calibration.formats.rig_toml import read_rig_toml, write_rig_toml
+from calibration.quality.report import QualityReport
 from config.loading import load_settings
 from stream.start.form import Pressed, StepForm, StepRow, StepState, Value
 from stream.start.part import PartLeftError
 from tests.support.rigs import synthetic_rig
+from tools.calibrate.body import BodyTask
 from tools.project_file import ProjectFile, read_project_file
 from tools.run.parts import ProcessFaultError
 from tools.start import rig as rig_step
@@ -158,6 +160,56 @@ def test_the_board_is_handed_out_and_calibrated_with(monkeypatch: pytest.MonkeyP
     bench.press("board", board="chessboard:7x5:30", videos="a.avi, b.avi")
     assert done == [(["a.avi", "b.avi"], "chessboard:7x5:30")] and bench.page.step == "performer"
     assert bench.desk.project.board == "chessboard:7x5:30"
+
+
+def test_the_body_calibrates_where_landmarks_are_installed(monkeypatch: pytest.MonkeyPatch) -> None:
+    bench, done = Bench(monkeypatch, cameras=("left.avi", "right.avi")), list[BodyTask]()
+    monkeypatch.setattr(rig_step, "has_weights", lambda model: False)
+    bench.session.turn()
+    assert bench.page.form is not None and "body" not in [button.key for button in bench.page.form.buttons]
+    monkeypatch.setattr(rig_step, "has_weights", lambda model: True)
+    monkeypatch.setattr(rig_step, "find_spec", lambda name: True)
+    monkeypatch.setattr(Desk, "choose_landmarks", lambda desk: desk.settings)
+    monkeypatch.setattr(Desk, "open_guide", lambda desk, title: nullcontext())
+    monkeypatch.setattr(rig_step, "is_recorded", lambda source: True)
+    report = QualityReport(())
+
+    def calibrate(task: BodyTask, *rest: object) -> QualityReport:
+        done.append(task)
+        return report
+
+    monkeypatch.setattr(rig_step, "calibrate_rig_by_body", calibrate)
+    bench.session.turn()
+    assert "is no height" in bench.press("body", height=0.0, fov=60.0).error
+    assert "the lenses are needed in one way" in bench.press("body", height=1.8, fov=0.0).error
+    bench.press("body", height=1.8, fov=60.0)
+    assert bench.page.step == "performer" and done[0].spec.files == ("left.avi", "right.avi")
+    assert (done[0].stature_m, done[0].fov_deg, done[0].out) == (1.8, 60.0, Path("rig.toml"))
+
+
+def test_the_body_calibrates_where_landmarks_are_installed(monkeypatch: pytest.MonkeyPatch) -> None:
+    bench, done = Bench(monkeypatch, cameras=("left.avi", "right.avi")), list[BodyTask]()
+    monkeypatch.setattr(rig_step, "has_weights", lambda model: False)
+    bench.session.turn()
+    assert bench.page.form is not None and "body" not in [button.key for button in bench.page.form.buttons]
+    monkeypatch.setattr(rig_step, "has_weights", lambda model: True)
+    monkeypatch.setattr(rig_step, "find_spec", lambda name: True)
+    monkeypatch.setattr(Desk, "choose_landmarks", lambda desk: desk.settings)
+    monkeypatch.setattr(Desk, "open_guide", lambda desk, title: nullcontext())
+    monkeypatch.setattr(rig_step, "is_recorded", lambda source: True)
+    report = QualityReport.of([])
+
+    def calibrate(task: BodyTask, *rest: object) -> QualityReport:
+        done.append(task)
+        return report
+
+    monkeypatch.setattr(rig_step, "calibrate_rig_by_body", calibrate)
+    bench.session.turn()
+    assert "is no height" in bench.press("body", height=0.0, fov=60.0).error
+    assert "the lenses are needed in one way" in bench.press("body", height=1.8, fov=0.0).error
+    bench.press("body", height=1.8, fov=60.0)
+    assert bench.page.step == "performer" and done[0].spec.sources == ("left.avi", "right.avi")
+    assert (done[0].stature_m, done[0].fov_deg, done[0].out) == (1.8, 60.0, Path("rig.toml"))
 
 
 def test_a_part_that_is_left_changes_nothing(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -7,10 +7,12 @@ from typing import Annotated
 import typer
 
 from reconstruct.models.physics.anthropometry import Anthropometry
+from tools.commands.options import InProject, MarkersSubject
 
 MotionFile = Annotated[
     Path,
     typer.Argument(metavar="MOTION", help="A motion (.bvh, .amc, .glb, .vrma), recording (.mcap), or markers (.trc, .c3d)."),
+    InProject("take"),
 ]
 Mass = Annotated[float | None, typer.Option(metavar="KG", help="Of the whole body; default usual for its height.")]
 
@@ -27,6 +29,6 @@ class PhysicsBodyOptions:
     table: Annotated[Anthropometry, typer.Option(help="Masses of segments: of women, of men, or the mean (de Leva 1996).")] = (
         Anthropometry.MEAN
     )
-    subject: Annotated[Path | None, typer.Option(metavar="FILE", help="Who wears markers of no usual set: subject.toml.")] = None
+    subject: MarkersSubject = None
     contacts: Annotated[Path | None, typer.Option(metavar="FILE", help="Contacts from such a table; default as detected.")] = None
     friction: Annotated[float, typer.Option(metavar="MU", help="Coefficient of the ground's friction.")] = 0.8

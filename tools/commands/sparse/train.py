@@ -9,7 +9,7 @@ import typer
 from config.errors import DuocapError
 from config.settings import Settings
 from tools.arguments import check_folders
-from tools.commands.options import Builtin, DictionaryFile, ModelName, Motions, add_settings_options
+from tools.commands.options import Builtin, DictionaryFile, InProject, ModelName, Motions, add_settings_options
 
 SUFFIX = ".sparse"
 
@@ -21,7 +21,11 @@ class SparseTrainOptions:
     motions: Motions = None
     out: DictionaryFile
     builtin: Builtin = None
-    database: Annotated[Path | None, typer.Option(metavar="FILE", help="Learn from this database.")] = None
+    database: Annotated[
+        Path | None,
+        typer.Option(metavar="FILE", help="Learn from this database."),
+        InProject("database", unless=("motions", "builtin")),
+    ] = None
     clip: Annotated[
         list[str] | None,
         typer.Option(metavar="NAME", help="Only clips of it, such as 07_01 or 07_*; repeatable."),

@@ -9,7 +9,7 @@ import typer
 from config.errors import DuocapError
 from config.settings import Settings
 from tools.arguments import check_folders, check_picture
-from tools.commands.options import Builtin, ModelName, Motions, add_settings_options
+from tools.commands.options import Builtin, InProject, ModelName, Motions, add_settings_options
 
 SUFFIX = ".style"
 
@@ -21,7 +21,11 @@ class StyleTrainOptions:
     motions: Motions = None
     out: Annotated[Path, typer.Option(metavar="FILE.style", help="The style to write.")]
     builtin: Builtin = None
-    database: Annotated[Path | None, typer.Option(metavar="FILE", help="Learn from clips of this database.")] = None
+    database: Annotated[
+        Path | None,
+        typer.Option(metavar="FILE", help="Learn from clips of this database."),
+        InProject("database", unless=("motions", "builtin")),
+    ] = None
     clip: Annotated[
         list[str] | None,
         typer.Option(metavar="NAME", help="A clip of it, such as 07_01 or 07_*; repeatable."),
