@@ -185,19 +185,14 @@ def sort_files_by_kind(files: Sequence[Path]) -> PosingFiles:
 
 def serve_posing_page(task: PoseTask, tell: Callable[[str], None]) -> None:
     """Serve the page until Ctrl-C. Raises DuocapError."""
-    from stream.web.server import LOOPBACK, format_page_url
-
-    view = task.settings.viewer
-    app, file = open_posing_page(task, tell)
+    page = open_posing_page(task, tell)
+    app, file = page.app, page.file
     with raise_on_interrupt():
         try:
-            url = format_page_url(view.host, app.server.get_port())
-            if view.host not in LOOPBACK:
-                tell("anybody who reaches this machine can open the page; it asks for no password")
             tell(f"session: {file} (saved with every change; to go on: duocap pose {file})")
-            tell_page("pose", url, view.port, tell)
+            tell_page("pose", page.url, task.settings.viewer.port, tell)
             if task.browser:
-                open_browser(url)
+                open_browser(page.url)
             while True:
                 app.update()
                 raise_if_interrupted()
@@ -207,13 +202,22 @@ def serve_posing_page(task: PoseTask, tell: Callable[[str], None]) -> None:
             app.close()  # saves what is not saved yet
 
 
-def open_posing_page(task: PoseTask, tell: Callable[[str], None]) -> "tuple[PosingApp, Path]":
-    """Return the page, ready to turn, and the file that its session is saved in. Raises DuocapError."""
+@dataclass(frozen=True, slots=True)
+class PosingPage:
+    """A posing page, ready to turn. file: that its session is saved in; url: of the page."""
+
+    app: "PosingApp"
+    file: Path
+    url: str
+
+
+def open_posing_page(task: PoseTask, tell: Callable[[str], None]) -> PosingPage:
+    """Return the page, ready to turn. Raises DuocapError."""
     from stream.posing.page.app import PageOptions, PosingApp
     from stream.posing.publishing import PosePublisher, compose_posed_skeleton
     from stream.posing.session import PosingSession
     from stream.posing.session_file import check_session_body, read_posing_session, write_posing_session
-    from stream.web.server import open_server
+    from stream.web.server import serve_page
 
     document = None if task.session is None else read_posing_session(task.session)
     picture = None if task.picture is None else _read_picture_file(task.picture)
@@ -242,13 +246,14 @@ def open_posing_page(task: PoseTask, tell: Callable[[str], None]) -> "tuple[Posi
         publisher,
         partial(_load_known_poses, task),
     )
-    app = PosingApp(open_server(view.host, view.port, TITLE), session, options)
+    page = serve_page(view.host, view.port, TITLE)
+    app = PosingApp(page.server, session, options)
     if picture is not None:
         name, content = picture
         app.picture.open(name, content)
     if publisher.address:
         tell(f"publishing at {publisher.address}")
-    return app, file
+    return PosingPage(app, file, page.url)
 
 
 def _read_keys(task: PoseTask, skeleton: "Skeleton", tell: Callable[[str], None]) -> "Document":

@@ -231,11 +231,7 @@ def show_viewer(plan: ViewPlan, tell: Callable[[str], None]) -> None:
 
 def _run_viewer(viewer: "_Viewer", plan: ViewPlan, tell: Callable[[str], None]) -> None:
     """Run the app until interrupted."""
-    from stream.web.server import LOOPBACK
-
     try:
-        if plan.settings.viewer.host not in LOOPBACK:
-            tell("anybody who reaches this machine can open the page; it asks for no password")
         tell_page("viewer", viewer.url, plan.settings.viewer.port, tell)
         viewer.browse()
         while True:
@@ -254,19 +250,18 @@ class _Viewer:
         from database.files.avatar import read_avatar
         from stream.viewer.app import App, EditedTake
         from stream.web.document import PagePreference
-        from stream.web.server import format_page_url, open_server
+        from stream.web.server import serve_page
         from tools.database.installed import open_default
 
         view, self._browser = plan.settings.viewer, plan.browser
         avatar = read_avatar(Path(view.avatar)) if view.avatar else None
         feed = _open_feed(plan)
         preference = PagePreference()
-        server = open_server(view.host, view.port, TITLE, preference)
-        self.port = server.get_port()
-        self.url = format_page_url(view.host, self.port)
+        page = serve_page(view.host, view.port, TITLE, preference)
+        self.url = page.url
         edited = EditedTake((plan.takes or plan.files)[0], open_default) if plan.files else None
         budget_ms, service = plan.settings.stream.budget_ms, _find_service(plan)
-        self.app = App(server, feed, wants_dark(view.theme), budget_ms, service, avatar, edited)
+        self.app = App(page.server, feed, wants_dark(view.theme), budget_ms, service, avatar, edited)
         if view.theme == "auto":  # the browser knows better than the system that serves
             preference.listen(self.app.prefer_dark)
         if plan.at_s is not None:
@@ -279,7 +274,7 @@ class _Viewer:
 
 
 def tell_page(what: str, url: str, wanted_port: int, tell: Callable[[str], None], ends: str = " (Ctrl-C ends it)") -> None:
-    """Tell where a page is served, and that its port is another one where that which was wanted is taken.
+    """Tell where a page is served, that its port is another one where that which was wanted is taken, and who may come in.
 
     Args:
         what: the page, in a word.
@@ -292,6 +287,8 @@ def tell_page(what: str, url: str, wanted_port: int, tell: Callable[[str], None]
     if wanted_port and port != wanted_port:
         tell(f"port {wanted_port} is taken by another program; the {what} is at {port} (--port or viewer.port chooses one)")
     tell(f"{what}: {url}{ends}")
+    if urlsplit(url).query:
+        tell("other machines reach it by the same address with this machine's name; whoever has the token may come in")
 
 
 def wants_dark(theme: str) -> bool:

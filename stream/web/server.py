@@ -1,7 +1,7 @@
 """The web server of the pages: viser, on this machine only unless asked otherwise, with requests of other sites refused.
 
-A page that is opened to other machines may ask for a token: whoever opens it by the address with the token gets a cookie, and
-whatever comes without either is refused.
+A page that is opened to other machines (`serve_page`) asks for a token: whoever opens it by the address with the token gets a
+cookie, and whatever comes without either is refused.
 """
 
 import contextlib
@@ -10,6 +10,7 @@ import hmac
 import inspect
 import io
 import logging
+import secrets
 import socket
 from collections.abc import Awaitable, Callable, Iterator
 from dataclasses import dataclass
@@ -32,11 +33,35 @@ FORBIDDEN = 403
 LOOPBACK = ("localhost", "127.0.0.1", "::1")
 BRAND_RGB = (0, 114, 178)
 TOKEN = "token"  # in the address and as a cookie
+TOKEN_BYTES = 18
 Check = Callable[[ServerConnection, Request], Awaitable[Response | None] | Response | None]
 
 
 class ViewerError(DuocapError):
     """A page cannot be served or shown."""
+
+
+@dataclass(frozen=True, slots=True)
+class ServedPage:
+    """A page that is served. url: by which this machine opens it, with the token where one is asked for."""
+
+    server: viser.ViserServer
+    url: str
+
+
+def serve_page(host: str, port: int, title: str, preference: PagePreference | None = None) -> ServedPage:
+    """Serve a page: to this machine freely, to others with a token in its address, a new one each time.
+
+    Args:
+        host: address to serve at.
+        port: the first to try.
+        title: title of the page.
+        preference: is told whether a browser asks for a dark page.
+    Raises: ViewerError: no port is free, or no such host.
+    """
+    token = "" if host in LOOPBACK else secrets.token_urlsafe(TOKEN_BYTES)
+    server = open_server(host, port, title, preference, token)
+    return ServedPage(server, format_page_url(host, server.get_port(), token))
 
 
 def open_server(host: str, port: int, title: str, preference: PagePreference | None = None, token: str = "") -> viser.ViserServer:

@@ -18,7 +18,7 @@ from calibration.quality.report import QualityReport
 from config.errors import DuocapError
 from config.settings import Settings
 from stream.guidance.page import AGAIN, CLOSE, GuidePage, PageResult
-from stream.web.server import format_page_url, open_server
+from stream.web.server import serve_page
 from tools.interrupt import raise_on_interrupt
 from tools.viewer import SEEN_S, can_browse, open_browser, tell_page, wants_dark
 
@@ -52,15 +52,14 @@ def open_guide_page(settings: Settings, title: str, tell: Callable[[str], None])
     """
     page = None
     try:
-        server = open_server(settings.viewer.host, settings.viewer.port, "duocap")
+        served = serve_page(settings.viewer.host, settings.viewer.port, "duocap")
     except DuocapError as error:
         tell(f"without a page: {error}")
     else:
-        page = GuidePage(server, title, wants_dark(settings.viewer.theme))
-        url = format_page_url(settings.viewer.host, server.get_port())
-        tell_page("guidance", url, settings.viewer.port, tell, "")
+        page = GuidePage(served.server, title, wants_dark(settings.viewer.theme))
+        tell_page("guidance", served.url, settings.viewer.port, tell, "")
         if can_browse():
-            open_browser(url)
+            open_browser(served.url)
     try:
         yield page
     finally:

@@ -3,7 +3,6 @@
 import contextlib
 import logging
 import os
-import secrets
 import time
 from collections.abc import Callable
 from dataclasses import dataclass, replace
@@ -15,7 +14,7 @@ from stream.start.form import Pressed, StepRow, StepState
 from stream.start.page import StartPage
 from stream.start.part import PartLeftError
 from stream.web.document import PagePreference
-from stream.web.server import LOOPBACK, close_server, format_page_url, open_server
+from stream.web.server import close_server, serve_page
 from tools.interrupt import raise_if_interrupted, raise_on_interrupt
 from tools.project_file import PROJECT, ProjectFile, read_project_file
 from tools.run.parts import ProcessFaultError
@@ -26,13 +25,12 @@ from tools.start.record import RecordStep
 from tools.start.rig import RigStep
 from tools.start.send import SendStep
 from tools.start.takes import TakesStep
-from tools.viewer import can_browse, open_browser, wants_dark
+from tools.viewer import can_browse, open_browser, tell_page, wants_dark
 
 log = logging.getLogger(__name__)
 
 TURN_S = 0.08
 ROWS_S = 2.0  # between two looks at files that another program may have changed
-TOKEN_BYTES = 18
 NEW_FOLDER = "duocap-project"  # for a start in a folder that holds other things
 
 Tell = Callable[[str], None]
@@ -73,26 +71,21 @@ def serve_start_page(plan: StartPlan, tell: Tell) -> None:
     project = read_project_file(Path()) or ProjectFile()
     recordings = str(Path(project.takes).absolute())
     settings = replace(plan.settings, stream=replace(plan.settings.stream, recordings=recordings))
-    view = settings.viewer
-    token = "" if view.host in LOOPBACK else secrets.token_urlsafe(TOKEN_BYTES)
-    preference = PagePreference()
-    server = open_server(view.host, view.port, "duocap", preference, token)
-    url = format_page_url(view.host, server.get_port(), token)
-    tell(f"start page: {url} (Ctrl-C ends it); project: {Path.cwd()}")
-    if token:
-        tell("other machines reach it by the same address with this machine's name; whoever has the token may use the cameras")
-    desk = Desk(settings, project, StartPage(server, str(Path.cwd()), wants_dark(view.theme)), tell, plan.given)
+    view, preference = settings.viewer, PagePreference()
+    page = serve_page(view.host, view.port, "duocap", preference)
+    tell_page("start page", page.url, view.port, tell, f" (Ctrl-C ends it); project: {Path.cwd()}")
+    desk = Desk(settings, project, StartPage(page.server, str(Path.cwd()), wants_dark(view.theme)), tell, plan.given)
     if view.theme == "auto":  # the browser knows better than the system that serves
         preference.listen(desk.page.prefer_dark)
     if plan.browser and can_browse():
-        open_browser(url)
+        open_browser(page.url)
     try:
         with raise_on_interrupt():
             StartSession(desk).run()
     except KeyboardInterrupt:
         tell("the start page has ended; duocap start in this folder goes on")
     finally:
-        close_server(server)
+        close_server(page.server)
 
 
 class StartSession:

@@ -76,7 +76,7 @@ def test_posing_begins_with_a_take(tmp_path: Path) -> None:
     assert given.take == file and given.session is None
     from config.settings import Settings
 
-    app, _ = open_posing_page(PoseTask(Settings(), model="local", take=given.take, browser=False), lambda line: None)
+    app = open_posing_page(PoseTask(Settings(), model="local", take=given.take, browser=False), lambda line: None).app
     try:
         keys = app.session.document.keys
         assert len(keys) == 16 and keys[1].time_s == pytest.approx(0.25, abs=0.02)

@@ -187,31 +187,6 @@ def test_the_body_calibrates_where_landmarks_are_installed(monkeypatch: pytest.M
     assert (done[0].stature_m, done[0].fov_deg, done[0].out) == (1.8, 60.0, Path("rig.toml"))
 
 
-def test_the_body_calibrates_where_landmarks_are_installed(monkeypatch: pytest.MonkeyPatch) -> None:
-    bench, done = Bench(monkeypatch, cameras=("left.avi", "right.avi")), list[BodyTask]()
-    monkeypatch.setattr(rig_step, "has_weights", lambda model: False)
-    bench.session.turn()
-    assert bench.page.form is not None and "body" not in [button.key for button in bench.page.form.buttons]
-    monkeypatch.setattr(rig_step, "has_weights", lambda model: True)
-    monkeypatch.setattr(rig_step, "find_spec", lambda name: True)
-    monkeypatch.setattr(Desk, "choose_landmarks", lambda desk: desk.settings)
-    monkeypatch.setattr(Desk, "open_guide", lambda desk, title: nullcontext())
-    monkeypatch.setattr(rig_step, "is_recorded", lambda source: True)
-    report = QualityReport.of([])
-
-    def calibrate(task: BodyTask, *rest: object) -> QualityReport:
-        done.append(task)
-        return report
-
-    monkeypatch.setattr(rig_step, "calibrate_rig_by_body", calibrate)
-    bench.session.turn()
-    assert "is no height" in bench.press("body", height=0.0, fov=60.0).error
-    assert "the lenses are needed in one way" in bench.press("body", height=1.8, fov=0.0).error
-    bench.press("body", height=1.8, fov=60.0)
-    assert bench.page.step == "performer" and done[0].spec.sources == ("left.avi", "right.avi")
-    assert (done[0].stature_m, done[0].fov_deg, done[0].out) == (1.8, 60.0, Path("rig.toml"))
-
-
 def test_a_part_that_is_left_changes_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
     bench = Bench(monkeypatch, cameras=("left.avi", "right.avi"))
 
