@@ -34,6 +34,7 @@ QUALITY = 60  # of WebP
 def make_videos(work: Path, earlier_rig: bool) -> Path:
     """Return the folder of the videos: left.avi and right.avi of the performance, and of a board unless the rig is known."""
     folder = work / "videos"
+    work.mkdir(parents=True, exist_ok=True)
     if not (folder / "left.avi").exists():
         run_duocap(work, *SIMULATE, "--out", folder)
     if not (earlier_rig or (folder / "board-right.avi").exists()):

@@ -14,6 +14,7 @@ from stream.web.server import (
     holds_token,
     is_own_page,
     open_server,
+    serve_page,
 )
 
 
@@ -68,3 +69,18 @@ def test_a_server_with_a_token_answers_nobody_without_it(port: int) -> None:
         answer.value.close()
     finally:
         close_server(server)
+
+
+def test_other_machines_need_a_token_and_this_one_none(port: int) -> None:
+    for host, wanted in (("127.0.0.1", False), ("0.0.0.0", True)):
+        page = serve_page(host, port, "duocap")
+        try:
+            assert ("?token=" in page.url) == wanted
+            with urlopen(page.url) as answer:
+                assert answer.status == 200
+            if wanted:
+                with pytest.raises(HTTPError, match="403") as refused:
+                    urlopen(page.url.partition("?")[0])
+                refused.value.close()
+        finally:
+            close_server(page.server)
