@@ -46,7 +46,7 @@ class CameraPair:
         )
 
 
-def find_volume(cameras: Sequence[Camera], floor_known: bool, sides_m: tuple[float, float, float] = VOLUME_M) -> Volume:
+def find_capture_volume(cameras: Sequence[Camera], floor_known: bool, sides_m: tuple[float, float, float] = VOLUME_M) -> Volume:
     """Return the volume where the cameras look: where their axes meet, or where a performer fits into the pictures.
 
     With a known floor the volume stands on it, its sides along the world's axes; without one its height is along the mean

@@ -115,7 +115,8 @@ def fit_subject_to_motion(
     rotvec = [rest_rotvec_from_charted(pose.rotvec[0]) for pose in starts]
     root_m = [pose.root_m[0] for pose in starts]
     weight = max(1.0, len(rows) / WORTH)
-    takes = tuple(_make_take(*each, weight) for each in zip(point_m[rows], valid[rows], rotvec, root_m, strict=True))
+    expected = _expect_poses(np.stack(rotvec))
+    takes = tuple(_make_take(*each, weight) for each in zip(point_m[rows], valid[rows], expected, root_m, strict=True))
     problem = SubjectProblem(space, MarkerPriors(worn.joint, worn.offset_m, worn.sigma_m), takes)
     start = SubjectState(np.zeros(space.n_parameters), worn.offset_m, tuple(rotvec), tuple(root_m))
     problem, adjusted = _adjust_without_wrong(problem, start)
@@ -131,20 +132,30 @@ def choose_shown_frames(valid: Bools, torso: Bools) -> Ints:
     return np.asarray(rows[np.unique(np.linspace(0, len(rows) - 1, N_TRIED).astype(int))])
 
 
-def _make_take(point_m: Floats, valid: Bools, rotvec: Floats, root_m: Floats, weight: float) -> PoseMarkers:
-    """Return the markers of a frame with the pose that is expected: as it was found, but feet and twists of legs relaxed.
+def _expect_poses(rotvec: Floats) -> Floats:
+    """Return the poses that are expected, from rest, (K, J, 3) [rad]: as they were found, but feet and twists of legs relaxed on
+    the average. How far they move is as found: it tells where the joints are.
+
+    rotvec: the poses with markers at usual places, (K, J, 3) [rad].
+    """
+    expected, shift = rotvec.copy(), make_relaxed_rotvec() - rotvec.mean(axis=0)
+    expected[:, FEET] += shift[FEET]
+    expected[:, LEGS, TWIST] += shift[LEGS, TWIST]
+    return expected
+
+
+def _make_take(point_m: Floats, valid: Bools, expected: Floats, root_m: Floats, weight: float) -> PoseMarkers:
+    """Return the markers of a frame with the pose that is expected.
 
     Widely: what is expected must not bend joints less than they are, and write it into the offsets.
 
     Args:
         point_m: the markers, (M, 3) [m].
         valid: which were seen, (M,).
-        rotvec: the pose with markers at usual places, from rest, (J, 3) [rad].
+        expected: the pose, from rest, (J, 3) [rad].
         root_m: its root, (3,) [m].
         weight: how many such frames are worth one.
     """
-    expected, relaxed = rotvec.copy(), make_relaxed_rotvec()
-    expected[FEET], expected[LEGS, TWIST] = relaxed[FEET], relaxed[LEGS, TWIST]
     covariance = np.repeat(weight * MARKER_SIGMA_M**2 * np.eye(3)[None], len(point_m), axis=0)
     return PoseMarkers(point_m, valid, covariance, expected, np.sqrt(weight) * SIGMA_RAD, root_m)
 

@@ -137,7 +137,7 @@ def recall_row(
 def find_body(
     cells: NDArray[np.float64], t_s: float, body: NDArray[np.uint8], stack: NDArray[np.int32], moving: NDArray[np.float64]
 ) -> int:
-    """Mark the cells of the body: those that changed, and all foreground connected with them that is not far.
+    """Mark the cells of the body: those that changed, and the connected foreground near them.
 
     Where nothing is known, the surroundings of movement count as well.
 

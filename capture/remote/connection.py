@@ -52,7 +52,7 @@ class NodeConnection(ReportSender):
         self.t_heard_ns = 0
 
     @property
-    def reached(self) -> bool:
+    def is_answering(self) -> bool:
         """Whether the run's machine answered lately."""
         return self.t_heard_ns > 0 and now_ns() - self.t_heard_ns < ANSWER_NS
 

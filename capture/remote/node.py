@@ -162,7 +162,7 @@ class CameraNode:
 
     def _watch_connection(self) -> None:
         """Notify when the run is out of reach and when it is back; leave it if it stays away."""
-        if self.connection.reached:
+        if self.connection.is_answering:
             if self._unreached:
                 self._unreached = False
                 self._say(f"{self._plan.address} answers again")

@@ -9,7 +9,7 @@ RATIO = 0.39  # step length over step rate of an adult's walk, [m s] (Sekiya & N
 
 
 def find_other_side(side: str) -> str:
-    """Return the other side."""
+    """Return "left" for "right", and the reverse."""
     return "right" if side == "left" else "left"
 
 

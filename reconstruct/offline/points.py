@@ -10,7 +10,9 @@ RIG = make_facing_rig((640, 480), 60.0, 4.0, 1.0, 1.0)  # markers come as points
 POINT_SIGMA_M = 0.001  # of a point of an optical system
 
 
-def make_marker_frame(point_m: Floats, valid: Bools, n: int, seconds: float, sigma_m: float = POINT_SIGMA_M) -> MarkerFrame:
+def make_marker_frame(
+    point_m: Floats, valid: Bools, n: int, seconds: float, sigma_m: float | Floats = POINT_SIGMA_M
+) -> MarkerFrame:
     """Return a frame of markers that are known as points.
 
     Args:
@@ -18,10 +20,10 @@ def make_marker_frame(point_m: Floats, valid: Bools, n: int, seconds: float, sig
         valid: (M,).
         n: number of the frame.
         seconds: its time.
-        sigma_m: standard deviation of a point, along each axis [m].
+        sigma_m: standard deviation of a point along each axis, of all or of each, (M,) [m].
     """
     count = len(point_m)
-    covariance = np.tile(sigma_m**2 * np.eye(3), (count, 1, 1))
+    covariance = np.broadcast_to(sigma_m, count)[:, None, None] ** 2 * np.eye(3)
     pixels, sigma_px, seen = np.zeros((2, count, 2)), np.ones((2, count)), np.stack([valid, valid])
     point = np.where(valid[:, None], point_m, 0.0)
     none = np.zeros((0, 3))

@@ -133,7 +133,7 @@ class StartPage:
             self._window.visible = bool(drawing)
 
     def show_pictures(self, pictures: Sequence[CameraPicture]) -> None:
-        """Show cameras' pictures over the canvas; none: nothing."""
+        """Show cameras' pictures over the canvas; an empty list hides them."""
         if pictures and self.n_pages:
             self._canvas.show(pictures, 0.0)
             self._has_pictures = True

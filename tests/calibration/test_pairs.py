@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from calibration.camera import Camera
-from calibration.pairs import find_volume, rank_pairs
+from calibration.pairs import find_capture_volume, rank_pairs
 from calibration.placement import intrinsics_from_fov, make_camera_looking_at
 from calibration.triangulate import triangulate
 
@@ -22,7 +22,7 @@ CIRCLE = [camera("a", 0.0), camera("b", 8.0), camera("c", 85.0), camera("d", 178
 
 
 def test_two_cameras_at_right_angles_measure_best_and_left_is_left() -> None:
-    volume = find_volume(CIRCLE, floor_known=False)
+    volume = find_capture_volume(CIRCLE, floor_known=False)
     np.testing.assert_allclose(volume.center_m, [0.5, 1.0, -0.3], atol=1e-6)
     ranked = rank_pairs(CIRCLE, volume)
     best = ranked[0]
@@ -34,8 +34,8 @@ def test_two_cameras_at_right_angles_measure_best_and_left_is_left() -> None:
 
 
 def test_the_error_that_is_told_is_that_of_noisy_points() -> None:
-    pair = rank_pairs(CIRCLE[:2], find_volume(CIRCLE[:2], floor_known=False))[0]
-    points = find_volume(CIRCLE[:2], floor_known=False).points_m
+    pair = rank_pairs(CIRCLE[:2], find_capture_volume(CIRCLE[:2], floor_known=False))[0]
+    points = find_capture_volume(CIRCLE[:2], floor_known=False).points_m
     rng, off = np.random.default_rng(0), []
     for _ in range(40):
         px = [one.project(points) + rng.normal(0.0, 0.2, (len(points), 2)) for one in pair.rig.cameras]
@@ -48,7 +48,9 @@ def test_a_larger_volume_wants_other_cameras() -> None:
     """Near cameras measure better what they see; of a large volume they see too little."""
     near, far = [camera("n1", -40.0, 1.9), camera("n2", 40.0, 1.9)], [camera("f1", -35.0, 6.0), camera("f2", 35.0, 6.0)]
     cameras = [*near, *far]
-    small, large = (rank_pairs(cameras, find_volume(cameras, True, sides))[0] for sides in ((0.8, 1.4, 0.8), (4.0, 2.2, 4.0)))
+    small, large = (
+        rank_pairs(cameras, find_capture_volume(cameras, True, sides))[0] for sides in ((0.8, 1.4, 0.8), (4.0, 2.2, 4.0))
+    )
     assert {small.rig.cameras[0].name, small.rig.cameras[1].name} == {"n1", "n2"}
     assert {large.rig.cameras[0].name, large.rig.cameras[1].name} == {"f1", "f2"}
 
@@ -57,11 +59,11 @@ def test_parallel_cameras_look_at_a_performer_before_them() -> None:
     left, right = (
         make_camera_looking_at(n, SIZE, K, np.array([x, 1.0, 3.0]), np.array([x, 1.0, 0.0])) for n, x in (("l", -0.3), ("r", 0.3))
     )
-    center = find_volume([left, right], floor_known=False).center_m
+    center = find_capture_volume([left, right], floor_known=False).center_m
     assert abs(center[0]) < 0.2 and center[2] < 2.0
-    assert rank_pairs([left, right], find_volume([left, right], floor_known=False))[0].rig.cameras[0].name == "l"
+    assert rank_pairs([left, right], find_capture_volume([left, right], floor_known=False))[0].rig.cameras[0].name == "l"
 
 
 def test_cameras_that_see_nothing_together_are_no_pair() -> None:
     away = make_camera_looking_at("x", SIZE, K, np.array([0.0, 1.0, 4.0]), np.array([0.0, 1.0, 9.0]))
-    assert rank_pairs([CIRCLE[0], away], find_volume(CIRCLE, floor_known=False)) == []
+    assert rank_pairs([CIRCLE[0], away], find_capture_volume(CIRCLE, floor_known=False)) == []

@@ -144,10 +144,10 @@ def is_duocap(command_lines: Iterable[Sequence[str]]) -> bool:
     A duocap is the console script, or `python -m tools.launch`, or a process that `multiprocessing` started for one of these.
     Folders in paths and other arguments say nothing: a clone of the repository is called duocap, too.
     """
-    return next((_is_launched(words) for words in command_lines if SPAWNED not in words), False)
+    return next((_starts_duocap(words) for words in command_lines if SPAWNED not in words), False)
 
 
-def _is_launched(words: Sequence[str]) -> bool:
+def _starts_duocap(words: Sequence[str]) -> bool:
     """Return whether a command line starts duocap."""
     rest = [*words]
     if rest and INTERPRETER.match(_find_program_name(rest[0])):

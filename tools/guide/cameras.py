@@ -122,7 +122,7 @@ class GuidedCameras:
         return [child.details.get("preview") for child in self._run.cameras]
 
     def words(self) -> list[CameraCondition]:
-        """Return how each camera is."""
+        """Return the condition of each camera, in words."""
         return [self._camera_words(n, child) for n, child in enumerate(self._run.cameras)]
 
     def trouble(self) -> str:

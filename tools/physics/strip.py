@@ -36,6 +36,7 @@ STEADY_HZ = 0.6  # a way is where the hips go without swaying
 WEIGHT_M = 0.5  # length of an arrow of body weight, on earth
 LEAST = 0.03  # of the weight: less is not drawn
 WIDTH_IN, DPI = 11.0, 82
+COLORS = 64  # of the picture
 
 LEAVES = [j for j in range(len(JOINTS)) if j not in PARENTS]
 BONES = [JOINTS[j] for j in (*range(1, len(JOINTS)), *LEAVES)]  # names that tell their sides
@@ -90,9 +91,9 @@ def lay_lines(hips_m: Floats, fps: float, keys: list[int]) -> list[Line]:
             frames.append(n)
             x.append(x[-1] + max(gone, CLEAR_M))
     lines: list[Line] = []
-    begin = 0.0
+    begin, length = 0.0, x[-1] / max(1, round(x[-1] / LINE_M)) + 0.5 * EVERY_M
     for frame, at in zip(frames, x, strict=True):
-        if not lines or at - begin > LINE_M:
+        if not lines or at - begin > length:
             lines.append(Line([], []))
             begin = at
         lines[-1].frames.append(frame)
@@ -138,7 +139,7 @@ class Strip:
         """Return the lowest and highest point of a row."""
         over = [row.tops_m() - self.floor_m(row.ends_m[:, 0, 0]) for row in self.rows]
         high = max(float(heights[self.shown].max()) for heights in over)
-        return -0.28 - 0.5 * CLEAR_M * float(np.abs(self.problem.surroundings.slope).sum()), high + 0.1
+        return -0.4 - 0.5 * CLEAR_M * float(np.abs(self.problem.surroundings.slope).sum()), high + 0.1
 
     def floor_m(self, place_m: Floats) -> Floats:
         """Return the height of the soles that stand at a place, (..., 3) [m]: a file's floor is not always at 0."""
@@ -185,7 +186,7 @@ class Strip:
                     style = {"arrowstyle": "-|>", "color": each.color, "linewidth": 1.8, "shrinkA": 0, "shrinkB": 0}
                     head = {"mutation_scale": min(9.0, 3.0 + 30.0 * length_m)}
                     axis.annotate("", tuple(seen(at + force)), tuple(seen(at)), arrowprops={**style, **head}, zorder=3)
-        words = f"{frame / self.problem.fps:.2f} s" + " key" * is_key
+        words = f"{frame / self.problem.fps:.2f} s" + "\nkey" * is_key
         weight = "bold" if is_key else "normal"
         axis.text(x_m, -0.08, words, ha="center", va="top", fontsize=7.5, color=INK, fontweight=weight)
 
@@ -202,6 +203,7 @@ def draw_strip(file: Path, made: Animation, title: str) -> None:
 
     matplotlib.use("Agg")
     from matplotlib import pyplot
+    from PIL import Image
 
     strip = Strip(made)
     low, high = strip.extent_m()
@@ -214,9 +216,11 @@ def draw_strip(file: Path, made: Animation, title: str) -> None:
             axis.set_title(row.title, fontsize=9.0, loc="left", color=INK, pad=2.0)
     axes[0, 0].set_title(title, fontsize=9.0, loc="right", color=INK, pad=2.0, fontweight="bold")
     data = io.BytesIO()
-    figure.savefig(data, format="png", dpi=DPI, pil_kwargs={"optimize": True})
+    figure.savefig(data, format="png", dpi=DPI)
     pyplot.close(figure)
-    write_atomically(file, data.getvalue())
+    small = io.BytesIO()
+    Image.open(data).convert("RGB").quantize(COLORS).save(small, "png", optimize=True)
+    write_atomically(file, small.getvalue())
 
 
 def _build_row(made: Animation, q: Floats, number: int) -> FigureRow:

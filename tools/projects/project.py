@@ -16,7 +16,7 @@ from calibration.camera import MAX_CAMERAS, Camera, Rig
 from calibration.depth import VOLUME_M
 from calibration.formats.camera_file import ReadOptions, build_rig
 from calibration.formats.rig_file import read_camera_file
-from calibration.pairs import CameraPair, find_volume, rank_pairs
+from calibration.pairs import CameraPair, find_capture_volume, rank_pairs
 from config.arrays import Floats
 from config.errors import DuocapError, FileFormatError
 from tools.projects.frame_times import find_frame_times_file, read_frame_times
@@ -163,7 +163,7 @@ def find_best_calibrated_pair(
             continue  # one that was not calibrated is none to choose
     if len(cameras) < 2:
         raise DuocapError(f"{calibration}: {len(cameras)} of its cameras can be read; a pair needs two")
-    pairs = rank_pairs(cameras, find_volume(cameras, floor_known, sides_m), floor_known)
+    pairs = rank_pairs(cameras, find_capture_volume(cameras, floor_known, sides_m), floor_known)
     if not pairs:
         size = "x".join(f"{side:g}" for side in sides_m)
         raise DuocapError(

@@ -18,13 +18,14 @@ from database.files.points import OpticalPoints, read_points
 from database.store import PoseDatabase
 from reconstruct.offline.labels import assign_labels, compute_track_costs
 from reconstruct.offline.motion import TakeMotion
-from reconstruct.offline.points import RIG, make_marker_frame
+from reconstruct.offline.points import POINT_SIGMA_M, RIG, make_marker_frame
 from reconstruct.offline.take import SolvedTake, TakeSolver
 from reconstruct.search.index import load_search_index
 from tools.progress import ProgressState, ignore_progress
 from tools.solve.doubt import correct_labels
 from tools.solve.fill import FilledMarkers, fill_gaps
 from tools.solve.motion import make_rows, pose_key_frames, sample_motion
+from tools.solve.rest import REST_SIGMA_M, find_resting_markers
 from tools.solve.tracks import ColumnTracks, collect_markers, sample_tracks, split_columns
 from tools.solve.unlabelled import find_labels
 
@@ -107,8 +108,9 @@ def solve_take(take: LabelledTake, database: PoseDatabase, progress: ProgressSta
     start = pose_key_frames(subject, seconds, point_m, valid, index.examples.fps)
     label = relabel(solver, take, tracks, (rows, seconds), label, start)
     point_m, valid = _collect(take, tracks, label, rows)
-    motion = pose_key_frames(subject, seconds, point_m, valid, index.examples.fps)
-    frames = _make_frames(point_m, valid, seconds)
+    point_m, resting = find_resting_markers(subject.joint, point_m, valid, seconds)
+    motion = pose_key_frames(subject, seconds, point_m, valid | resting, index.examples.fps)
+    frames = _make_frames(point_m, valid | resting, seconds, np.where(resting, REST_SIGMA_M, POINT_SIGMA_M))
     solved = solver.solve(frames, motion, lambda done, total: progress(done, total, "poses"), errors=True, worn=True)
     return _finish(take, tracks, label, subject, solved, rows)
 
@@ -137,7 +139,7 @@ def relabel(
     point_m, valid = _collect(take, tracks, label, rows)
     off_m = np.linalg.norm(solver.markers(start) - point_m, axis=2)
     believed = valid & (off_m < BELIEVED_M)
-    solved = solver.solve(_make_frames(point_m, believed, seconds), start, rounds=1)
+    solved = solver.solve(_make_frames(point_m, believed, seconds, np.full(valid.shape, POINT_SIGMA_M)), start, rounds=1)
     costs = compute_track_costs(sampled, solver.markers(solved.motion), seconds, believed, MARKER_SIGMA_M)
     votes = np.zeros((len(number), len(take.worn.names)))
     known = label[number] >= 0
@@ -147,9 +149,17 @@ def relabel(
     return result
 
 
-def _make_frames(point_m: Floats, valid: Bools, seconds: Floats) -> Sequence[MarkerFrame]:
-    """Return markers as frames."""
-    return [make_marker_frame(at, seen, n, float(t)) for n, (at, seen, t) in enumerate(zip(point_m, valid, seconds, strict=True))]
+def _make_frames(point_m: Floats, valid: Bools, seconds: Floats, sigma_m: Floats) -> Sequence[MarkerFrame]:
+    """Return markers as frames.
+
+    Args:
+        point_m: (N, M, 3) [m].
+        valid: (N, M).
+        seconds: (N,) [s].
+        sigma_m: standard deviations of the points, (N, M) [m].
+    """
+    rows = zip(point_m, valid, seconds.tolist(), sigma_m, strict=True)
+    return [make_marker_frame(at, seen, n, t, sigma) for n, (at, seen, t, sigma) in enumerate(rows)]
 
 
 def _finish(

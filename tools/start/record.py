@@ -55,7 +55,7 @@ class RecordStep:
         )
 
     def press(self, desk: Desk, button: str, values: dict[str, Value]) -> str:
-        """Run until it is stopped, or the sources end."""
+        """Run `duocap run` until Stop is pressed, or the sources end."""
         settings, words = choose_address(desk.settings), ["run", "--headless", *desk.given]
         name = str(values["name"]).strip()
         place = self._make_place(desk.project, name) if button == "record" else ""

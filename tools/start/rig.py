@@ -203,7 +203,7 @@ class RigStep:
         return ""
 
     def turn(self, desk: Desk) -> None:
-        """Do nothing."""
+        """Show nothing: this step has no live pictures."""
 
     def leave(self) -> None:
         """Hold nothing."""

@@ -32,7 +32,7 @@ from tools.style.entries import (
     read_point,
     read_root,
 )
-from tools.style.request import BodyPoint, CurveAsked, PoseAsked, PoseRequest, SharesAsked
+from tools.style.request import BodyPoint, CurveAsked, PoseAsked, PoseRequest, StyleShares
 from tools.style.values import (
     MOST_M,
     PoseFileError,
@@ -142,7 +142,7 @@ def _read_list(where: str, table: Mapping[str, Any], key: str) -> list[Any]:
     return value
 
 
-def _read_style_shares(where: str, table: Mapping[str, Any], means: ConstraintContext) -> SharesAsked | None:
+def _read_style_shares(where: str, table: Mapping[str, Any], means: ConstraintContext) -> StyleShares | None:
     """Read the `[[style_share]]` keys. Raises PoseFileError: times that do not rise, no motion to share."""
     entries = _read_entries(where, table, "style_share")
     if not entries:
@@ -154,7 +154,7 @@ def _read_style_shares(where: str, table: Mapping[str, Any], means: ConstraintCo
         rows.append(_read_shares(f"{place} shares", keyed.get("shares"), means.n_styles))
     if not np.all(np.diff(times) > 0.0):
         raise PoseFileError(f"{where}: the times of [[style_share]] do not rise")
-    return SharesAsked(np.array(times), np.array(rows))
+    return StyleShares(np.array(times), np.array(rows))
 
 
 def _read_shares(where: str, value: object, n_styles: int) -> tuple[float, ...]:

@@ -30,7 +30,7 @@ class PoseInputs:
 
 
 def check_pose_inputs(inputs: PoseInputs, out: Sequence[Path]) -> None:
-    """Raise DuocapError for impossible inputs: better now than after the work."""
+    """Raise DuocapError for impossible inputs, before the work starts."""
     check_folders(*out)
     read = [file.resolve() for file in (inputs.constraints, inputs.trajectory) if file is not None]
     if any(file.resolve() in read for file in out):

@@ -97,7 +97,7 @@ class CurveAsked:
 
 
 @dataclass(frozen=True, slots=True)
-class SharesAsked:
+class StyleShares:
     """How much of each style there is over time: keys, (K,) [s] rising, and shares, (K, S)."""
 
     time_s: Floats
@@ -110,4 +110,4 @@ class PoseRequest:
 
     poses: tuple[PoseAsked, ...]
     curves: tuple[CurveAsked, ...] = ()
-    shares: SharesAsked | None = None
+    shares: StyleShares | None = None

@@ -42,7 +42,7 @@ class StyleSources:
 
 @dataclass(frozen=True, slots=True)
 class MotionSource:
-    """One motion: its name for people, and its clips, one after each gap."""
+    """One motion: its name for people, and its clips, split at gaps of the recording."""
 
     name: str
     clips: tuple[Clip, ...]

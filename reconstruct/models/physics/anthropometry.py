@@ -15,7 +15,7 @@ LIGHTEST_KG, HEAVIEST_KG = 5.0, 400.0
 
 
 class Anthropometry(StrEnum):
-    """Whose masses and lengths of limbs: those of women, of men, or the mean of both."""
+    """Which table of body segments is used: that of women, of men, or the mean of both."""
 
     FEMALE = "female"
     MALE = "male"

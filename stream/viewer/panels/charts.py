@@ -34,7 +34,7 @@ class LineChart:
         dashed: names of lines that are limits rather than measurements.
         top: end of the axis, None: by the values.
         height_px: of the plot.
-        marked: whether a dot on each line marks one time.
+        marked: whether a dot on each line marks one time; the lines' names are then told beside it, in their `HUES`.
     """
 
     def __init__(
@@ -49,6 +49,7 @@ class LineChart:
         self._title, self._filled, self._dashed, self._top = title, filled, dashed, top
         self._height_px, self._marked = height_px, marked
         self._names: tuple[str, ...] = ()
+        self._range: tuple[float, float] | None = None
         self._plot: viser.GuiUplotHandle | None = None
 
     def build(self, gui: viser.GuiApi) -> None:
@@ -66,10 +67,23 @@ class LineChart:
         lines = [np.asarray(column, float) for column in columns.values()]
         marks = [np.where(np.arange(len(line)) == at, line, np.nan) for line in lines] if self._marked else []
         data = (seconds, *lines, *marks)
-        if self._plot is None or self._names != tuple(columns):
+        shown = self._find_range(lines)
+        if self._plot is None or (self._names, self._range) != (tuple(columns), shown):
+            self._range = shown
             self._make(tuple(columns), data)
         else:
             self._plot.data = data
+
+    def _find_range(self, lines: Sequence[Floats]) -> tuple[float, float] | None:
+        """Return the ends of the axis; None: the page finds them, which it cannot where values are missing."""
+        if self._top is not None:
+            return 0.0, self._top
+        values = np.concatenate([line[np.isfinite(line)] for line in lines] or [np.zeros(0)])
+        if not len(values) or (not self._marked and len(values) == sum(map(len, lines))):
+            return None
+        low, high = float(values.min()), float(values.max())
+        margin = max(0.05 * (high - low), 0.5)
+        return low - margin, high + margin
 
     def _make(self, names: tuple[str, ...], data: Data) -> None:
         """Create the plot for these lines."""
@@ -84,10 +98,10 @@ class LineChart:
                 title=self._title,
                 scales={
                     "x": uplot.Scale(time=False),
-                    "y": uplot.Scale(auto=True) if self._top is None else uplot.Scale(range=(0.0, self._top)),
+                    "y": uplot.Scale(auto=True) if self._range is None else uplot.Scale(range=self._range),
                 },
                 axes=(uplot.Axis(size=32, stroke=AXIS), uplot.Axis(size=48, stroke=AXIS)),
-                legend=uplot.Legend(show=True, live=False),
+                legend=uplot.Legend(show=not self._marked, live=False),
                 height=self._height_px,
                 padding=(4, 10, 0, 0),
             )

@@ -35,10 +35,10 @@ class EditPanel:
 
     Args:
         editor: makes them.
-        actions: to the app's thread.
+        actions: queue of calls for the app's thread.
         markers: names of the markers of the take.
     Attributes:
-        begin_s, end_s: what an edit is of [s].
+        begin_s, end_s: the span that an edit applies to [s].
     """
 
     period_s = 0.2

@@ -16,7 +16,7 @@ from stream.edit.motion import EditedPoses, read_poses
 from stream.recording.recording import Recording
 from stream.viewer.compare import TakeDifference, compare_at, compare_takes
 from stream.viewer.html import format_take_square, wrap_in_box
-from stream.viewer.panels.charts import LineChart
+from stream.viewer.panels.charts import HUES, LineChart
 from stream.viewer.takes import TakeFeed
 from stream.viewer.track import ViewerTrack
 from stream.viewer.view import AppSnapshot
@@ -124,9 +124,11 @@ class GraphsPanel:
 
 
 def format_values_html(values: dict[str, float]) -> str:
-    """Return the values of lines at the cursor as a table."""
+    """Return the values of lines at the cursor as a table, with the lines' colours."""
     rows = "".join(
-        f"<tr><td>{escape(name)}</td><td>{'' if np.isnan(value) else f'{value:.1f}'}</td></tr>" for name, value in values.items()
+        f'<tr><td><span style="color:{HUES[n % len(HUES)]}">&#9632;</span> {escape(name)}</td>'
+        f"<td>{'' if np.isnan(value) else f'{value:.1f}'}</td></tr>"
+        for n, (name, value) in enumerate(values.items())
     )
     return wrap_in_box(f"<table><tr><th>at the cursor</th><th></th></tr>{rows}</table>")
 

@@ -35,7 +35,7 @@ class ForceArrows(NodePart):
         super().__init__(frame)
 
     def set_ground(self, ground: GroundColors) -> None:
-        """Set the colours that are readable on a floor."""
+        """Take colours from the floor's, so that the arrows stay readable on it."""
         self._ground = ground
         self._paint()
 

@@ -285,7 +285,7 @@ def test_the_papers_model(walked: Walked, tmp_path: Path, capsys: pytest.Capture
         ({"timestamps": "rig.toml"}, "rig.toml"),
         ({"subject": "markers.toml"}, "markers.toml"),
         ({"hide": "left_wing"}, "left_wing: the subject has no such marker; it has: "),
-        ({"out": "walk.fbx"}, "walk.fbx: its format is not told by its name, which should end with one of .bvh, "),
+        ({"out": "walk.obj"}, "walk.obj: its format is not told by its name, which should end with one of .bvh, "),
         ({"out": "a.csv", "csv": "a.csv"}, "a.csv: would be written twice"),
         ({"bvh": "clip_left.avi"}, "clip_left.avi: is the recording itself"),
         ({"out": "no folder/a.bvh"}, "cannot be written"),

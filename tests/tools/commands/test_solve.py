@@ -1,4 +1,4 @@
-"""`duocap solve` from end to end: a walk's markers with gaps and exchanged labels, and without any labels."""
+"""`duocap solve` from end to end: a walk's markers with gaps and exchanged labels, without any, and with names of one's own."""
 
 import json
 from pathlib import Path
@@ -22,9 +22,9 @@ LABELS = tuple(read_optical_set("cmu_41"))
 GAP = slice(60, 90)  # half a second
 
 
-def make_markers() -> tuple[Floats, Floats]:
+def make_markers(n_frames: int = 180) -> tuple[Floats, Floats]:
     """Return the markers (N, M, 3) and the joints (N, J, 3) of a walk of somebody who wears them a centimetre off [m]."""
-    clip = slice_clip(walk(build_person_skeleton(1.72)), 20, 200)
+    clip = slice_clip(walk(build_person_skeleton(1.72)), 20, 20 + n_frames)
     worn = wear_places(read_optical_set("cmu_41"))
     G, p = compute_forward_kinematics(clip.skeleton, clip.rotvec, clip.root_m)
     offset_m = worn.offset_m + 0.008 * np.random.default_rng(1).normal(size=worn.offset_m.shape)
@@ -75,3 +75,30 @@ def test_points_without_names_get_their_labels(tmp_path: Path, capsys: pytest.Ca
     found = np.stack([read.point_m[:, read.labels.index(label)] for label in LABELS], axis=1)
     right = np.linalg.norm(found - marker_m, axis=2) < 0.001
     assert right[valid].mean() > 0.999
+
+
+@pytest.mark.slow
+def test_markers_of_ones_own_are_solved_by_the_places_in_a_file(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    marker_m, joint_m = make_markers(90)
+    valid, names = np.ones(marker_m.shape[:2], bool), tuple(f"Own{k}" for k in range(len(LABELS)))
+    valid[30:60, 7] = False
+    with_racket = np.append(marker_m, marker_m[:, :1] + 1.0, axis=1), valid[:, [*range(len(names)), 0]]
+    write_trc(tmp_path / "walk.trc", (*names, "Racket"), with_racket[0], with_racket[1], 60.0)
+    tables = [
+        f'[{name}]\njoint = "{place.joint}"\noffset_m = {list(place.offset_m)}\ntorso = {str(place.torso).lower()}\n'
+        for name, place in zip(names, read_optical_set("cmu_41").values(), strict=True)
+    ]
+    (tmp_path / "mine.toml").write_text("\n".join(tables))
+    refused = duocap(capsys, "solve", tmp_path / "walk.trc", "--out", tmp_path / "o.bvh")
+    assert refused.status == 1 and "--markers" in refused.err and len(refused.err.strip().splitlines()) == 1
+    out = (tmp_path / "o.bvh", tmp_path / "o.c3d")
+    done = duocap(capsys, "solve", tmp_path / "walk.trc", "--markers", tmp_path / "mine.toml", "--out", out[0], "--out", out[1])
+    assert done.status == 0 and "Racket" in done.out + done.err, done.err
+    read = read_c3d(out[1])
+    assert not set(names) - set(read.labels)
+    found = np.stack([read.point_m[:, read.labels.index(name)] for name in names], axis=1)
+    off_mm = 1e3 * np.linalg.norm(found - marker_m, axis=2)
+    assert off_mm[valid].max() < 0.1 and off_mm[~valid].mean() < 10.0
+    clip = read_clip(out[0])
+    places = compute_forward_kinematics(clip.skeleton, clip.rotvec, clip.root_m)[1]
+    assert 1e3 * np.linalg.norm(places - joint_m, axis=2).mean() < 25.0

@@ -44,7 +44,7 @@ AIM = 99.5
 
 
 class Label(Enum):
-    """The label of a visible marker."""
+    """Whether the label of a visible marker is right, wrong or missing."""
 
     RIGHT = "right"
     WRONG = "wrong"

@@ -1,4 +1,4 @@
-"""A query solved offline, as `duocap replay` solves takes: from the live poses on, with past and future of every gap."""
+"""A query solved offline, as `duocap replay` solves takes: from the live poses, with frames on both sides of each gap."""
 
 from time import process_time
 

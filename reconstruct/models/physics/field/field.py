@@ -27,7 +27,7 @@ class Subspace(ReadOnlyArrays):
     spread: Floats
 
     def coordinates(self, rows: Floats) -> Floats:
-        """Return (N, F) in the subspace, each coordinate with a deviation of 1: (N, D)."""
+        """Project rows (N, F) onto the subspace, scaled to unit variance: (N, D)."""
         return np.asarray((rows - self.mean) @ self.basis / self.spread)
 
     def points(self, coordinates: Floats) -> Floats:

@@ -91,7 +91,8 @@ def test_a_script_is_followed_where_it_asks_more(folder: Path, tmp_path: Path) -
     (tmp_path / "plain.toml").write_text(plain)
     made = animate_script(AnimateTask(read_script(tmp_path / "plain.toml"), [folder], field))
     height = compute_joint_positions(made.problem.dynamics(), made.q)
-    foot, ball = next((f, JOINT_INDEX[j]) for f, j in enumerate(("leftToes", "rightToes")) if made.problem.parts[5:15, f].all())
+    down = made.problem.parts[5:15].any(axis=2).all(axis=0)
+    foot, ball = next((f, JOINT_INDEX[j]) for f, j in enumerate(("leftToes", "rightToes")) if down[f])
     hold = np.median(height[5:15, ball], axis=0)[[0, 2]] + (0.02, 0.0)
     head = height[[10, 20], JOINT_INDEX["head"]] - (0.0, 0.03, 0.0)
     more = f"""
