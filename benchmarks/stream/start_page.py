@@ -90,8 +90,8 @@ def main() -> None:
                 player.take_rig_file(videos / "rig.toml")
             else:
                 player.type_in("Board", BOARD)
-                boards = (str(videos / f"board-{name}.avi") for name in ("left", "right"))
-                player.type_in("Videos of the board", ", ".join(boards))
+                boards = [shutil.copy(videos / f"board-{name}.avi", place) for name in ("left", "right")]
+                player.type_in("Videos of the board", ", ".join(f"../{Path(board).name}" for board in boards))
                 player.show_board(WAIT_S)
             player.stand_in_tpose(WAIT_S)
             player.record(WAIT_S)

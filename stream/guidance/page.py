@@ -12,6 +12,7 @@ from calibration.guidance.advice import Advice
 from calibration.quality.report import QualityReport
 from config.arrays import Image
 from stream.guidance.html import (
+    POOR,
     CameraCondition,
     format_cameras_html,
     format_findings_html,
@@ -21,14 +22,13 @@ from stream.guidance.html import (
     wrap_in_style,
 )
 from stream.web.canvas import Canvas
-from stream.web.html import set_html
+from stream.web.html import GOOD, set_html
 from stream.web.picture import CameraPicture
 from stream.web.server import close_server, set_theme
 
 PANEL_PX, INSTRUCTION_PX, EDGE_PX = 330, 700, 12
 TOP_SHARE = 0.2  # of the canvas, for the instruction above the pictures
 FINE_PX, FINE_QUALITY = 2560, 94  # for a picture with small letters
-GOOD_FILL, POOR_FILL = "#2fbf87", "#f0b429"
 
 
 class GuideButton(StrEnum):
@@ -115,7 +115,7 @@ class GuidePage:
             cameras: the state of each.
             ready: whether there is enough to finish, None where that is not offered.
         """
-        set_html(self._instruction, format_instruction_html(advice.words, GOOD_FILL if advice.good else ""))
+        set_html(self._instruction, format_instruction_html(advice.words, GOOD if advice.good else ""))
         set_html(self._meters, format_progress_html(advice))
         set_html(self._cameras, format_cameras_html(cameras))
         if self._finish.visible != (ready is not None):
@@ -131,7 +131,7 @@ class GuidePage:
 
     def solving(self, message: str, share: float | None = None) -> None:
         """Show that the calibration is being computed. share: done so far, None if unknown."""
-        set_html(self._instruction, format_instruction_html("solving ...", POOR_FILL, message))
+        set_html(self._instruction, format_instruction_html("solving ...", POOR, message))
         self._finish.disabled = True
         self._busy.visible = True
         self._busy.value = 100.0 * (share if share is not None else 0.0)  # type: ignore[misc]

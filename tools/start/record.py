@@ -58,8 +58,9 @@ class RecordStep:
         """Run `duocap run` until Stop is pressed, or the sources end."""
         settings, words = choose_address(desk.settings), ["run", "--headless", *desk.given]
         name = str(values["name"]).strip()
-        if button == "record":
-            words += ["--record", str(self._make_place(desk.project, name))]
+        place = self._make_place(desk.project, name) if button == "record" else ""
+        if place:
+            words += ["--record", place]
         stream = settings.stream
         words += ["--set", f"stream.address={stream.address}", "--set", "viewer.port=0"]
         keys = find_key_settings(stream)
@@ -72,9 +73,10 @@ class RecordStep:
         finally:
             child.stop()
         said = child.finish()
-        if button == "record":
-            desk.wanted = "takes"
-        return said
+        if not place:
+            return said
+        desk.wanted = "takes"
+        return f"recorded: {place}"
 
     def turn(self, desk: Desk) -> None:
         """Do nothing."""

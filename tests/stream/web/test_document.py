@@ -6,9 +6,11 @@ import urllib.request
 
 import pytest
 
-from stream.web.document import PagePreference
+from stream.web.document import SETTLED_MS, PagePreference
 from stream.web.html import compute_luminance, format_pill
 from stream.web.server import close_server, open_server
+from tests.support.judges import program
+from tests.support.viewer.browser import Browser
 
 
 def get(url: str, accept: str = "identity") -> tuple[int, bytes]:
@@ -29,6 +31,21 @@ def test_a_page_has_the_script_packed_or_not_and_tells_what_its_browser_prefers(
         assert told == [False, True]
         with pytest.raises(urllib.error.HTTPError):
             get(f"{url}/nothing")
+    finally:
+        close_server(server)
+
+
+@pytest.mark.judge
+def test_a_page_that_goes_blank_loads_itself_again(port: int) -> None:
+    server = open_server("127.0.0.1", port, "duocap")
+    server.gui.add_html("all is well")
+    try:
+        with Browser(program("chromium", "chromium-browser", "google-chrome")) as browser:
+            browser.open(f"http://127.0.0.1:{server.get_port()}")
+            browser.wait("the page", lambda: "all is well" in browser.text())
+            browser.wait("settled", lambda: bool(browser.evaluate(f"performance.now() > {SETTLED_MS}")))
+            browser.evaluate("document.getElementById('root').replaceChildren()")
+            browser.wait("the page again", lambda: "all is well" in browser.text())
     finally:
         close_server(server)
 

@@ -52,6 +52,7 @@ class StartPlayer:
     def look(self, name: str) -> None:
         """Let the page be looked at."""
         self.browser.evaluate(CLOSE_NOTICES)
+        self.browser.mouse("mouseMoved", 2, 2, 0)  # off what was pressed, whose hint would be over the page
         self._look(name)
 
     def press(self, label: str) -> None:
