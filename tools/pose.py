@@ -203,7 +203,7 @@ def serve_posing_page(task: PoseTask, tell: Callable[[str], None]) -> None:
 
 
 @dataclass(frozen=True, slots=True)
-class PosingPage:
+class OpenedPosing:
     """A posing page, ready to turn. file: that its session is saved in; url: of the page."""
 
     app: "PosingApp"
@@ -211,7 +211,7 @@ class PosingPage:
     url: str
 
 
-def open_posing_page(task: PoseTask, tell: Callable[[str], None]) -> PosingPage:
+def open_posing_page(task: PoseTask, tell: Callable[[str], None]) -> OpenedPosing:
     """Return the page, ready to turn. Raises DuocapError."""
     from stream.posing.page.app import PageOptions, PosingApp
     from stream.posing.publishing import PosePublisher, compose_posed_skeleton
@@ -253,7 +253,7 @@ def open_posing_page(task: PoseTask, tell: Callable[[str], None]) -> PosingPage:
         app.picture.open(name, content)
     if publisher.address:
         tell(f"publishing at {publisher.address}")
-    return PosingPage(app, file, page.url)
+    return OpenedPosing(app, file, page.url)
 
 
 def _read_keys(task: PoseTask, skeleton: "Skeleton", tell: Callable[[str], None]) -> "Document":

@@ -28,7 +28,7 @@ NEVER_RAD = 0.5  # a step turns no camera farther
 
 
 @dataclass(frozen=True, slots=True)
-class BodyState:
+class BodyRigState:
     """Cameras' poses in the first one's frame, (C, 3, 3), (C, 3) [m]; landmarks, (F, L, 3) [m]; ln l / l_0, (G,)."""
 
     rotation: Floats
@@ -51,17 +51,17 @@ class BodyProblem:
         """Count the unknowns that all moments share: poses, then lengths."""
         return 6 * (self.views.n_cameras - 1) + len(self.lengths.usual_m)
 
-    def cost(self, state: BodyState) -> float:
+    def cost(self, state: BodyRigState) -> float:
         """Return what is minimised."""
         return float(self.measure_costs(state).sum() + (state.log_length**2).sum() / PROPORTION_SIGMA**2)
 
-    def measure_costs(self, state: BodyState) -> Floats:
+    def measure_costs(self, state: BodyRigState) -> Floats:
         """Return the cost of each moment, (F,), the lengths' own left out."""
         pixels = (self.measure_pixels(state) ** 2).sum(axis=3)
         stretch = self.measure_stretch(state)[0] ** 2
         return np.asarray(_bend_costs(pixels).sum(axis=(0, 2)) + _bend_costs(stretch).sum(axis=1))
 
-    def measure_pixels(self, state: BodyState) -> Floats:
+    def measure_pixels(self, state: BodyRigState) -> Floats:
         """Return measured less predicted image points in sigmas, (C, F, L, 2), 0 where not seen."""
         out = np.empty(self.views.points_px.shape)
         for c, (R, t) in enumerate(zip(state.rotation, state.translation, strict=True)):
@@ -70,7 +70,7 @@ class BodyProblem:
             out[c][X[..., 2] <= NEAREST_M] = FAR_PX
         return np.where(self.views.seen[..., None], out, 0.0) / self.sigma_px[..., None]
 
-    def measure_stretch(self, state: BodyState) -> tuple[Floats, Floats, Floats]:
+    def measure_stretch(self, state: BodyRigState) -> tuple[Floats, Floats, Floats]:
         """Return the lengths of the sticks less those of the body in sigmas, their directions, and the body's own, in sigmas."""
         a, b = self.lengths.ends.T
         gap = state.points_m[:, a] - state.points_m[:, b]
@@ -78,7 +78,7 @@ class BodyProblem:
         own = (self.lengths.usual_m * np.exp(state.log_length))[self.lengths.group]
         return (long - own) / self.lengths.bends_m, gap / np.maximum(long, 1e-9)[..., None], own / self.lengths.bends_m
 
-    def linearise(self, state: BodyState) -> NormalEquations:
+    def linearise(self, state: BodyRigState) -> NormalEquations:
         """Return the normal equations, a block being the landmarks of one moment."""
         C, (F, L), G = self.views.n_cameras, state.points_m.shape[:2], self.n_shared
         H, gradient = np.zeros((G, G)), np.zeros(G)
@@ -100,7 +100,7 @@ class BodyProblem:
         flat.own[:] += 1e-3 * np.eye(3 * L)  # a landmark that nobody sees still has an inverse
         return NormalEquations(H, gradient, (flat,))
 
-    def compute_derivatives(self, state: BodyState, camera: int) -> tuple[Floats, Floats]:
+    def compute_derivatives(self, state: BodyRigState, camera: int) -> tuple[Floats, Floats]:
         """Return how a camera's residuals change with its pose, (F, L, 2, 6), and with the landmarks' places, (F, L, 2, 3)."""
         turned = state.points_m @ state.rotation[camera].T
         behind = turned[..., 2] + state.translation[camera, 2] <= NEAREST_M
@@ -108,7 +108,7 @@ class BodyProblem:
         P = np.where(behind[..., None, None], 0.0, P / self.sigma_px[camera, ..., None, None])
         return np.concatenate([np.cross(turned[:, :, None], P), P], axis=3), P @ state.rotation[camera]
 
-    def _add_lengths(self, state: BodyState, normal: NormalEquations) -> None:
+    def _add_lengths(self, state: BodyRigState, normal: NormalEquations) -> None:
         """Add the sticks, and what the lengths of people are."""
         (own,), first = normal.groups, 6 * (self.views.n_cameras - 1)
         stretch, along, length = self.measure_stretch(state)
@@ -132,7 +132,7 @@ class BodyProblem:
         normal.shared[known, known] += PROPORTION_SIGMA**-2
         normal.gradient[known] += state.log_length / PROPORTION_SIGMA**2
 
-    def move(self, state: BodyState, step: Step) -> BodyState | None:
+    def move(self, state: BodyRigState, step: Step) -> BodyRigState | None:
         """Return the state after a step, None where that makes no sense."""
         first = 6 * (self.views.n_cameras - 1)
         poses, places = step.shared[:first].reshape(-1, 6), step.own[0].reshape(state.points_m.shape)
@@ -142,7 +142,9 @@ class BodyProblem:
         rotation[1:] = matrix_from_rotvec(poses[:, :3]) @ rotation[1:]
         translation[1:] += poses[:, 3:]
         log_length = state.log_length + step.shared[first:]
-        return BodyState(rotation, translation, state.points_m + places, log_length) if np.abs(log_length).max() < 1.0 else None
+        return (
+            BodyRigState(rotation, translation, state.points_m + places, log_length) if np.abs(log_length).max() < 1.0 else None
+        )
 
 
 def _bend_costs(squares: Floats) -> Floats:
@@ -150,7 +152,7 @@ def _bend_costs(squares: Floats) -> Floats:
     return np.asarray(CAUCHY2 * np.log1p(squares / CAUCHY2))
 
 
-def compute_body_covariance(problem: BodyProblem, state: BodyState, independent: float) -> Floats:
+def compute_body_covariance(problem: BodyProblem, state: BodyRigState, independent: float) -> Floats:
     """Return the covariance of the cameras' poses, (6 C - 6, 6 C - 6) [rad, m].
 
     Errors of landmarks have two parts: what changes from moment to moment, and what stays as long as a person looks alike to a
@@ -181,6 +183,6 @@ def compute_body_covariance(problem: BodyProblem, state: BodyState, independent:
     return np.asarray(total[:n, :n])
 
 
-def adjust_body(problem: BodyProblem, state: BodyState, max_steps: int = 30) -> LeastSquaresFit[BodyState]:
+def adjust_body(problem: BodyProblem, state: BodyRigState, max_steps: int = 30) -> LeastSquaresFit[BodyRigState]:
     """Minimise the cost by Levenberg-Marquardt; it never rises."""
     return minimise_cost(problem, state, max_steps=max_steps, smallest_gain=1e-5)

@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from calibration.body.adjust import BodyProblem, BodyState, adjust_body, compute_body_covariance
+from calibration.body.adjust import BodyProblem, BodyRigState, adjust_body, compute_body_covariance
 from calibration.body.lengths import BodyLengths, list_body_lengths
 from calibration.body.start import (
     LEAST_LANDMARKS,
@@ -108,7 +108,7 @@ def solve_body(given: BodyInput, scale: BodyScale, before: Rig | None = None) ->
         rotation, translation = chain_cameras(views.take_landmarks(lengths.landmarks), given.cameras, lengths)
     else:
         rotation, translation = _find_relative_poses(before)
-    state = BodyState(rotation, translation, np.zeros((0, 0, 3)), np.zeros(len(lengths.usual_m)))
+    state = BodyRigState(rotation, translation, np.zeros((0, 0, 3)), np.zeros(len(lengths.usual_m)))
     problem, state = _place_body(given, lengths, state, exchanged)
     for _ in range(ROUNDS):
         state = adjust_body(problem, state).state
@@ -144,8 +144,8 @@ def _find_relative_poses(rig: Rig) -> tuple[Floats, Floats]:
 
 
 def _place_body(
-    given: BodyInput, lengths: BodyLengths, state: BodyState, exchanged: Ints, which: Ints | slice = slice(None)
-) -> tuple[BodyProblem, BodyState]:
+    given: BodyInput, lengths: BodyLengths, state: BodyRigState, exchanged: Ints, which: Ints | slice = slice(None)
+) -> tuple[BodyProblem, BodyRigState]:
     """Return the problem of some moments, and the state with the landmarks where the rays of all cameras come nearest."""
     views = given.views.select_moments(which) if not isinstance(which, slice) else given.views
     views = views.take_landmarks(given.sources[exchanged]).take_landmarks(lengths.landmarks)
@@ -158,26 +158,26 @@ def _place_body(
     return _build_problem_of(views, given, lengths, state), state
 
 
-def _measure_depths_m(state: BodyState, points_m: Floats) -> Floats:
+def _measure_depths_m(state: BodyRigState, points_m: Floats) -> Floats:
     """Return how far the middle of the body is from each camera, (C, F) [m]."""
     middle = np.median(points_m, axis=1)
     return np.stack([np.maximum((middle @ R.T + t)[:, 2], 0.3) for R, t in zip(state.rotation, state.translation, strict=True)])
 
 
-def _build_problem_of(views: BodyViews, given: BodyInput, lengths: BodyLengths, state: BodyState) -> BodyProblem:
+def _build_problem_of(views: BodyViews, given: BodyInput, lengths: BodyLengths, state: BodyRigState) -> BodyProblem:
     """Return the problem of views of the landmarks in use."""
     intrinsics = np.stack([camera.intrinsics for camera in given.cameras])
     depth_m = _measure_depths_m(state, state.points_m)
     return BodyProblem(views, intrinsics, lengths, compute_sigma_px(views, intrinsics, lengths, depth_m))
 
 
-def _build_problem(given: BodyInput, lengths: BodyLengths, state: BodyState, exchanged: Ints) -> BodyProblem:
+def _build_problem(given: BodyInput, lengths: BodyLengths, state: BodyRigState, exchanged: Ints) -> BodyProblem:
     """Return the problem with some exchanges undone."""
     views = given.views.take_landmarks(given.sources[exchanged]).take_landmarks(lengths.landmarks)
     return _build_problem_of(views, given, lengths, state)
 
 
-def _find_exchanges(given: BodyInput, lengths: BodyLengths, state: BodyState, exchanged: Ints) -> tuple[Ints, BodyState]:
+def _find_exchanges(given: BodyInput, lengths: BodyLengths, state: BodyRigState, exchanged: Ints) -> tuple[Ints, BodyRigState]:
     """Return what each view has exchanged, every view in turn, and the landmarks placed by that."""
     best, points_m = exchanged.copy(), state.points_m
     C, F = exchanged.shape
@@ -196,7 +196,7 @@ def _find_exchanges(given: BodyInput, lengths: BodyLengths, state: BodyState, ex
     return best, replace(state, points_m=points_m)
 
 
-def _settle_points(problem: BodyProblem, state: BodyState) -> BodyState:
+def _settle_points(problem: BodyProblem, state: BodyRigState) -> BodyRigState:
     """Return the state with its landmarks moved to where pixels and lengths agree best, the cameras kept."""
     for _ in range(SETTLING_STEPS):
         (own,) = problem.linearise(state).groups
@@ -211,7 +211,9 @@ def _settle_points(problem: BodyProblem, state: BodyState) -> BodyState:
 SETTLING_STEPS = 2
 
 
-def _build_solution(given: BodyInput, problem: BodyProblem, state: BodyState, exchanged: Ints, scale: BodyScale) -> BodySolution:
+def _build_solution(
+    given: BodyInput, problem: BodyProblem, state: BodyRigState, exchanged: Ints, scale: BodyScale
+) -> BodySolution:
     """Return the solution in metres."""
     C, n = len(given.cameras), 6 * (len(given.cameras) - 1)
     frame_s = float(np.median(np.diff(problem.views.t_s))) if len(problem.views) > 1 else 1.0

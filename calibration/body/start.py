@@ -7,7 +7,7 @@ right. More cameras are chained along the pairs that share most moments.
 
 import numpy as np
 
-from calibration.body.adjust import BodyProblem, BodyState, adjust_body
+from calibration.body.adjust import BodyProblem, BodyRigState, adjust_body
 from calibration.body.lengths import BodyLengths
 from calibration.body.views import BodyViews
 from calibration.camera import Camera
@@ -87,7 +87,7 @@ def _build_body_axes(views: BodyViews, flat_m: Floats, lengths: BodyLengths, cam
     return np.stack([np.cross(up, back), up, back], axis=1)
 
 
-def start_pair(views: BodyViews, cameras: tuple[Camera, ...], lengths: BodyLengths) -> BodyState:
+def start_pair(views: BodyViews, cameras: tuple[Camera, ...], lengths: BodyLengths) -> BodyRigState:
     """Return the state of two cameras alone, the likeliest of several turns of one about the body.
 
     Args:
@@ -109,7 +109,7 @@ def start_pair(views: BodyViews, cameras: tuple[Camera, ...], lengths: BodyLengt
         rotation = np.stack([np.eye(3), R])
         translation = np.stack([np.zeros(3), np.median(middles[1] - middles[0] @ R.T, axis=0)])
         points_m = place_landmarks_by_rays(views, flat_m, rotation, translation)
-        state = BodyState(rotation, translation, points_m, np.zeros(len(lengths.usual_m)))
+        state = BodyRigState(rotation, translation, points_m, np.zeros(len(lengths.usual_m)))
         found.append(adjust_body(problem, state, START_STEPS))
     found.sort(key=lambda fit: fit.cost)
     return min((adjust_body(problem, fit.state) for fit in found[:N_KEPT]), key=lambda fit: fit.cost).state

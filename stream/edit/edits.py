@@ -28,7 +28,7 @@ class EditError(DuocapError):
     """An edit that cannot be made of this take."""
 
 
-class FillMethod(StrEnum):
+class SpanFill(StrEnum):
     """How poses are found where they are missing or wrong."""
 
     MOTION = "motion"
@@ -66,7 +66,7 @@ class Fill:
 
     begin_s: float
     end_s: float
-    method: FillMethod = FillMethod.MOTION
+    method: SpanFill = SpanFill.MOTION
 
 
 @dataclass(frozen=True, slots=True)
@@ -143,7 +143,7 @@ def _edit_poses(found: EditedPoses, edit: Edit, open_database: OpenDatabase | No
     match edit:
         case Smooth(window_s):
             return smooth_span(found, rows, window_s)
-        case Fill(method=FillMethod.MOTION):
+        case Fill(method=SpanFill.MOTION):
             return interpolate_span(found, rows)
         case Relabel(marker=marker, other=other):
             found = exchange_markers(found, rows, marker, other)

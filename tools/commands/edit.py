@@ -64,7 +64,7 @@ def edit(settings: Settings, options: EditOptions) -> None:
 
 def _collect_edits(options: EditOptions) -> "list[Edit]":
     """Return the edits in an order in which all times are those of the take as it is given."""
-    from stream.edit.edits import Cut, Fill, FillMethod, Relabel, Smooth, Trim
+    from stream.edit.edits import Cut, Fill, Relabel, Smooth, SpanFill, Trim
 
     if (options.relabel is None) != (options.markers is None):
         raise typer.BadParameter("--relabel and --markers belong together: --relabel 2 3 --markers left_hand=right_hand")
@@ -73,7 +73,7 @@ def _collect_edits(options: EditOptions) -> "list[Edit]":
         marker, _, other = options.markers.partition("=")
         edits.append(Relabel(*options.relabel, marker.strip(), other.strip()))
     if options.fill is not None:
-        edits.append(Fill(*options.fill, FillMethod(options.by)))
+        edits.append(Fill(*options.fill, SpanFill(options.by)))
     if options.smooth is not None:
         edits.append(Smooth(options.smooth))
     if options.cut is not None:

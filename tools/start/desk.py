@@ -41,7 +41,7 @@ class StepError(DuocapError):
     """A step cannot be done as it was asked."""
 
 
-class Step(Protocol):
+class StartStep(Protocol):
     """One step of the page. title: in the list."""
 
     title: str

@@ -11,7 +11,7 @@ from tools.start.desk import Desk
 
 
 @dataclass(frozen=True, slots=True)
-class Receiver:
+class ReceivingProgram:
     """A program that gets the motion.
 
     Attributes:
@@ -28,7 +28,7 @@ class Receiver:
 RUN, STREAM, VMC = ("duocap run", "or Record on this page"), ("stream", "tcp://127.0.0.1:5570"), ("VMC", "UDP, port 39539")
 ANY_POSE = "Record or look first on this page, or duocap demo without cameras: the body follows."
 RECEIVERS = {
-    "Unity": Receiver(
+    "Unity": ReceivingProgram(
         (RUN, STREAM, ("Unity", "DuocapAvatar on an Animator")),
         (
             "Install NetMQ 4.0.1 or newer with AsyncIO, such as by NuGetForUnity.",
@@ -37,7 +37,7 @@ RECEIVERS = {
             ANY_POSE,
         ),
     ),
-    "Unreal": Receiver(
+    "Unreal": ReceivingProgram(
         (RUN, VMC, ("Unreal", "plugin VMC4UE")),
         (
             "Tick VMC here and keep it.",
@@ -46,7 +46,7 @@ RECEIVERS = {
         ),
         "vmc4ue",
     ),
-    "Blender": Receiver(
+    "Blender": ReceivingProgram(
         (RUN, STREAM, ("Blender", "tab duocap, Connect")),
         (
             "In clients/blender: python build.py duocap_live.zip, with a Python of Blender's version.",
@@ -55,7 +55,7 @@ RECEIVERS = {
             ANY_POSE,
         ),
     ),
-    "VSeeFace": Receiver(
+    "VSeeFace": ReceivingProgram(
         (RUN, VMC, ("VSeeFace", "VMC receiver")),
         (
             "Tick VMC here and keep it.",
@@ -64,16 +64,16 @@ RECEIVERS = {
         ),
         "vseeface",
     ),
-    "Warudo": Receiver(
-        (RUN, VMC, ("Warudo", "asset VMC Receiver")),
+    "Warudo": ReceivingProgram(
+        (RUN, VMC, ("Warudo", "asset VMC ReceivingProgram")),
         (
             "Tick VMC here and keep it.",
-            "Add the asset VMC Receiver, port 39539, and choose it as the source of body tracking.",
+            "Add the asset VMC ReceivingProgram, port 39539, and choose it as the source of body tracking.",
             ANY_POSE,
         ),
         "warudo",
     ),
-    "Godot": Receiver(
+    "Godot": ReceivingProgram(
         (RUN, VMC, ("Godot", "Godot XR VMC Tracker")),
         ("Tick VMC here and keep it.", "Enable the plugin, port 39539, position mode Free.", ANY_POSE),
         "godot",

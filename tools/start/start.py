@@ -19,7 +19,7 @@ from tools.interrupt import raise_if_interrupted, raise_on_interrupt
 from tools.project_file import PROJECT, ProjectFile, read_project_file
 from tools.run.parts import ProcessFaultError
 from tools.start.cameras import CamerasStep
-from tools.start.desk import Desk, Step
+from tools.start.desk import Desk, StartStep
 from tools.start.performer import PerformerStep
 from tools.start.record import RecordStep
 from tools.start.rig import RigStep
@@ -93,7 +93,7 @@ class StartSession:
 
     def __init__(self, desk: Desk) -> None:
         self._desk = desk
-        self._steps: dict[str, Step] = {
+        self._steps: dict[str, StartStep] = {
             "cameras": CamerasStep(),
             "rig": RigStep(),
             "performer": PerformerStep(),

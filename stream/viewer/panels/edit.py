@@ -6,14 +6,14 @@ from html import escape
 import viser
 
 from config.errors import DuocapError
-from stream.edit.edits import Cut, Fill, FillMethod, Relabel, Smooth, Trim
+from stream.edit.edits import Cut, Fill, Relabel, Smooth, SpanFill, Trim
 from stream.recording.folders import check_recording_name
 from stream.viewer.editor import TakeEditor
 from stream.viewer.html import format_clock, wrap_in_box
 from stream.viewer.view import AppSnapshot, PageActions
 from stream.web.html import set_html
 
-WAYS = {"the motion on both sides": FillMethod.MOTION, "markers and database": FillMethod.DATABASE}
+WAYS = {"the motion on both sides": SpanFill.MOTION, "markers and database": SpanFill.DATABASE}
 NOBODY = "no marker"
 IN, OUT = "Begin here", "End here"
 KEYS = (

@@ -11,7 +11,7 @@ from database.default import open_default_database
 from database.geometry.kinematics import compute_forward_kinematics
 from reconstruct.finish.body import compute_marker_positions
 from reconstruct.pose import TrackingState
-from stream.edit.edits import Cut, Edit, Fill, FillMethod, Relabel, Smooth, Trim, apply_edit, split_recording, write_edited
+from stream.edit.edits import Cut, Edit, Fill, Relabel, Smooth, SpanFill, Trim, apply_edit, split_recording, write_edited
 from stream.edit.files import delete_take, name_edited_file, rename_take, restore_take
 from stream.edit.motion import read_poses
 from stream.protocol.codec import encode_message
@@ -149,7 +149,7 @@ def test_exchanged_labels_are_exchanged_back_and_solved(demo: Recording) -> None
 
 
 def test_a_span_is_solved_by_its_markers_and_the_database(demo: Recording) -> None:
-    edited = apply_edit(demo, Fill(0.8, 1.2, FillMethod.DATABASE), open_default_database)
+    edited = apply_edit(demo, Fill(0.8, 1.2, SpanFill.DATABASE), open_default_database)
     seconds = seconds_of(demo)
     inside = (seconds > 0.8) & (seconds < 1.2)
     assert np.degrees(np.abs(joints(edited) - joints(demo))[inside][:, :-3]).mean() < 5.0

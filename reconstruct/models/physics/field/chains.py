@@ -77,7 +77,7 @@ class Ground:
 
 
 @dataclass(frozen=True, slots=True)
-class Chain:
+class ExampleChain:
     """Stretches of examples, one after the other.
 
     Attributes:
@@ -156,7 +156,7 @@ class _Walks:
 
 def find_nearest_chain(
     graph: MotionGraph, first: Floats, last: Floats, seconds: float, wanted: Bools | None, ground: Ground
-) -> Chain:
+) -> ExampleChain:
     """Return the nearest chain of examples.
 
     Args:
@@ -174,7 +174,7 @@ def find_nearest_chain(
     whole = np.clip(np.searchsorted(graph.row, begin + graph.length * np.arange(n), side="right") - 1, 0, None)
     unborne = _compute_unborne_costs(graph, (end - begin) / (seconds * graph.bank.examples.fps), ground)
     distance = float(np.hypot(distance, np.sqrt(unborne[whole].mean())))
-    found = [Chain(np.array([begin]), np.array([end]), distance)]
+    found = [ExampleChain(np.array([begin]), np.array([end]), distance)]
     found += [_find_chain_at_tempo(graph, (first, last), seconds, tempo, wanted, ground) for tempo in tempos]
     return min(found, key=lambda chain: chain.distance)
 
@@ -189,7 +189,7 @@ def _compute_unborne_costs(graph: MotionGraph, tempo: float, ground: Ground) -> 
 
 def _find_chain_at_tempo(
     graph: MotionGraph, ends_at: tuple[Floats, Floats], seconds: float, tempo: float, wanted: Bools | None, ground: Ground
-) -> Chain:
+) -> ExampleChain:
     """Return the nearest chain of examples between two poses, played at a tempo."""
     bank = graph.bank
     n = max(1, round(seconds * tempo * bank.examples.fps / graph.length))
@@ -280,7 +280,7 @@ def _keep_best(walks: _Walks, guess: Floats) -> _Walks:
     return _Walks(walks.step[kept], walks.cost[kept], walks.place[kept], walks.turn[kept], walks.parent[kept])
 
 
-def _trace_chain(graph: MotionGraph, history: list[_Walks], best: int, distance: float) -> Chain:
+def _trace_chain(graph: MotionGraph, history: list[_Walks], best: int, distance: float) -> ExampleChain:
     """Return the chain that ends with one of the last walks."""
     steps = []
     for walks in reversed(history):
@@ -288,10 +288,10 @@ def _trace_chain(graph: MotionGraph, history: list[_Walks], best: int, distance:
         best = int(walks.parent[best])
     row = graph.row[steps[::-1]]
     cuts = np.flatnonzero(np.diff(row) != graph.length) + 1
-    return Chain(row[np.r_[0, cuts]], row[np.r_[cuts, len(row)] - 1] + graph.length, distance)
+    return ExampleChain(row[np.r_[0, cuts]], row[np.r_[cuts, len(row)] - 1] + graph.length, distance)
 
 
-def lay_chain(dynamics: Dynamics, bank: ExampleBank, chain: Chain, ends: Floats, n: int) -> tuple[Floats, Bools]:
+def lay_chain(dynamics: Dynamics, bank: ExampleBank, chain: ExampleChain, ends: Floats, n: int) -> tuple[Floats, Bools]:
     """Return a chain as a motion between two poses, (N, 95), and its contacts, (N, 2, 3).
 
     Args:

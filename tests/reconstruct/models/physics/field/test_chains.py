@@ -9,7 +9,7 @@ from database.builtin.catalog import make_builtin_clip
 from reconstruct.models.physics.body import build_body
 from reconstruct.models.physics.dynamics import Dynamics
 from reconstruct.models.physics.field.chains import (
-    Chain,
+    ExampleChain,
     Ground,
     MotionGraph,
     build_motion_graph,
@@ -44,7 +44,7 @@ def graph(walk, dynamics) -> MotionGraph:
     return build_motion_graph(build_example_bank(examples, compute_units(dynamics.body)), dynamics)
 
 
-def _find(graph: MotionGraph, ends: np.ndarray, seconds: float, ground: Ground = EARTH) -> Chain:
+def _find(graph: MotionGraph, ends: np.ndarray, seconds: float, ground: Ground = EARTH) -> ExampleChain:
     return find_nearest_chain(graph, ends[0], ends[1], seconds, None, ground)
 
 
@@ -78,7 +78,7 @@ def test_on_ice_a_chain_of_the_same_length_pushes_less(graph, walk):
     assert pushes[0.02] <= pushes[0.8]
 
 
-def _measure_push(graph: MotionGraph, chain: Chain) -> float:
+def _measure_push(graph: MotionGraph, chain: ExampleChain) -> float:
     """Return the mean acceleration along the ground of a chain, per squared tempo [m/s^2]."""
     rows = np.concatenate([np.arange(a, b) for a, b in zip(chain.first, chain.last, strict=True)])
     steps = np.clip(np.searchsorted(graph.row, rows, side="right") - 1, 0, None)
