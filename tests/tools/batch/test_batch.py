@@ -3,6 +3,7 @@
 import json
 import os
 import shutil
+import subprocess
 import sys
 from pathlib import Path
 
@@ -12,7 +13,7 @@ from tests.support.clusters import ROOT, Cluster, kill_after
 from tests.support.commands import Result, duocap
 from tests.support.kept import Kept
 from tests.support.ports import free_address
-from tests.tools.commands.walked import Walked, ended
+from tests.tools.commands.walked import Walked
 from tools.batch.record import DONE
 from tools.cluster import ClusterError, WorkerPlan, open_workers
 
@@ -50,10 +51,14 @@ def hooked(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.fixture(scope="module")
 def alone(walked: Walked, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Return what one `duocap replay` of the take writes."""
+    """Return what one `duocap replay` of the take writes, a process of its own as a batch's are.
+
+    In this one kernels may have been compiled before for arrays of another layout, which sum in another order.
+    """
     folder = tmp_path_factory.mktemp("alone")
-    result = ended(walked.replay_words("--no-publish", "--out", folder / "a.bvh", "--out", folder / "a.csv"))
-    assert result.status == 0, result.err
+    words = walked.replay_words("--no-publish", "--out", folder / "a.bvh", "--out", folder / "a.csv")
+    result = subprocess.run([sys.executable, "-m", "tools.launch", *map(str, words)], cwd=ROOT, capture_output=True, text=True)
+    assert result.returncode == 0, result.stderr
     return folder
 
 
