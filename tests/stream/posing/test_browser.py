@@ -18,7 +18,7 @@ from reconstruct.posing.style import StylePoser
 from stream.posing.model import PosingModel
 from stream.posing.near import collect_known_poses
 from stream.posing.page.app import PageOptions, PosingApp
-from stream.posing.page.picture import IN_TURN
+from stream.posing.page.picture import FOLLOWS_FROM, IN_TURN
 from stream.posing.session import PosingSession
 from stream.web.server import open_server
 from tests.support.ports import free_port
@@ -96,17 +96,22 @@ def test_a_ball_is_dragged_and_the_keyboard_works(browser: Browser, app: PosingA
     wait_until(lambda: not app.session.document.pins)
 
 
-def test_a_joint_is_placed_by_clicking_the_picture(browser: Browser, app: PosingApp) -> None:
+def test_joints_are_placed_by_clicking_the_picture_from_the_sixth_click_on(browser: Browser, app: PosingApp) -> None:
     image = cv2.imencode(".png", np.full((480, 640, 3), 210, np.uint8))[1].tobytes()
     app.picture.open("room.png", image)
     browser.wait("the picture", lambda: bool(browser.pixels((500, 20, 200, 60)).mean() > 150.0))
-    app.select("head")
-    wait_until(lambda: app.selected == "head")
-    browser.mouse("mousePressed", 700, 300, 1)
-    browser.mouse("mouseReleased", 700, 300, 0)
-    wait_until(lambda: "head" in app.session.document.image_points)
+    wait_until(lambda: app.selected == IN_TURN[0])
+    before = app.session.joints_m()
+    wanted = {joint: np.add(on_screen(browser, app, joint), (40.0, 10.0)) for joint in IN_TURN[:FOLLOWS_FROM]}
+    for n, (joint, (x, y)) in enumerate(wanted.items()):
+        wait_until(lambda joint=joint: app.selected == joint)
+        np.testing.assert_array_equal(app.session.joints_m(), before, err_msg=f"{n} clicks")
+        browser.mouse("mousePressed", x, y, 1)
+        browser.mouse("mouseReleased", x, y, 0)
+        wait_until(lambda joint=joint: joint in app.session.document.image_points)
     browser.wait(
-        "the head where it was clicked", lambda: bool(np.hypot(*np.subtract(on_screen(browser, app, "head"), (700, 300))) < 15.0)
+        "the head where it was clicked",
+        lambda: bool(np.hypot(*np.subtract(on_screen(browser, app, "head"), wanted["head"])) < 15.0),
     )
 
 
