@@ -44,16 +44,16 @@ class ExampleBank:
 
     def compute_pose_states(self, q: Floats) -> Floats:
         """Return the part of the states of configurations (N, 95) that is pose, (N, 70)."""
-        return _compute_pose_states(q, self.units)
+        return compute_pose_states(q, self.units)
 
 
 def build_example_bank(examples: ExampleMotions, units: Units) -> ExampleBank:
     """Return the examples with the values that are compared."""
     q = examples.q.astype(np.float64)
-    return ExampleBank(examples, _compute_pose_states(q, units), q[:, [0, 2]], compute_heading_rad(q), units)
+    return ExampleBank(examples, compute_pose_states(q, units), q[:, [0, 2]], compute_heading_rad(q), units)
 
 
-def _compute_pose_states(q: Floats, units: Units) -> Floats:
+def compute_pose_states(q: Floats, units: Units) -> Floats:
     """Return the part of states that is pose, (N, 70)."""
     return compute_states(q, np.zeros((len(q), N_TANGENT)), 0.0, units)[:, :N_POSE]
 
@@ -83,7 +83,7 @@ def find_nearest_stretch(
         motions: those that are looked through, None for all.
     """
     both = np.array((first, last))
-    target = _compute_pose_states(both, bank.units)
+    target = bank.compute_pose_states(both)
     turn, shift = compute_relative_places(
         both[:1, [0, 2]], compute_heading_rad(both[:1]), both[1:, [0, 2]], compute_heading_rad(both[1:])
     )

@@ -60,7 +60,7 @@ class ExampleMotions(ReadOnlyArrays):
         start: first row of each motion and N, (C + 1,).
         parts: parts of the feet that carry weight, (N, 2, 3).
         level_m: height of each part when it stands, (C, 2, 3) [m].
-        nearness: matrix of `examples.nearness_of`, (72, 72).
+        nearness: matrix of `examples.compute_nearness`, (72, 72).
     """
 
     q: Singles

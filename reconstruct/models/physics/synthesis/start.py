@@ -1,9 +1,8 @@
 """First motions for the search: interpolated between key poses, or from the nearest example of a force field.
 
 The objective has many minima (Wei et al. 2011, section 7), and a straight line between two poses of a walk is far from the right
-one. The examples that the field was learned from know better: of all their stretches, that one is taken whose ends are most like
-two key poses, whose hips go as far and turn as much, and whose contacts are most like those that are wanted; its time is
-stretched and the rest of the difference is shared out along it.
+one. The examples that the field was learned from know better: between each two key poses goes the chain of them that suits poses,
+way, contacts and ground best (`field.chains`); what is left of the difference is shared out along it.
 """
 
 from dataclasses import dataclass, replace
