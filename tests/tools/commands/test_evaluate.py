@@ -1,11 +1,14 @@
 """`duocap evaluate`: what every command asks for and refuses, and some of them on a part of the real motions."""
 
 import json
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
 
 from database.build import build_database
+from tests.support.clusters import ROOT
 from tests.support.commands import duocap
 from tools.commands.evaluate.group import MOVED
 from tools.evaluate.protocol import cmu_folder
@@ -63,17 +66,18 @@ def run(capsys: pytest.CaptureFixture[str], command: str, motion: Path, walks: P
 
 
 @pytest.mark.slow
-def test_synthesis_in_two_processes_equals_that_in_three(
-    motion_dir: Path, walks: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    words = ["--clip", "16_15", "--seconds", "0.7"]
+def test_synthesis_in_two_processes_equals_that_in_one(motion_dir: Path, walks: Path, tmp_path: Path) -> None:
+    words = ["--clip", "07_08", "--clip", "16_15", "--seconds", "0.7"]
     for name in ("NN", "ours"):
         words += ["--method", name]
     for name in ("exact", "missing"):
         words += ["--variant", name]
     found = []
-    for processes in (2, 3):  # this one may have kernels compiled for arrays of another layout, which sum in another order
-        run(capsys, "synthesis", motion_dir, walks, tmp_path / "a.json", *words, "--processes", processes)
+    words += ["--motion", str(motion_dir), "--database", str(walks), "--json", str(tmp_path / "a.json")]
+    for processes in ("1", "2"):  # not in this one, whose kernels may be compiled for arrays of another layout: other sums
+        command = [sys.executable, "-m", "tools.launch", "evaluate", "synthesis", *words, "--processes", processes]
+        done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True)
+        assert done.returncode == 0, done.stderr
         runs = json.loads((tmp_path / "a.json").read_text("utf-8"))
         cells = [(each["clip"], each["variant"], each["method"]) for each in runs]
         assert cells[:2] == [("07_08", "exact", "NN"), ("07_08", "exact", "ours")] and len(set(cells)) == 8
