@@ -82,6 +82,8 @@ def describe_packages(names: list[str]) -> str:
 def read_package(file: Path) -> Mapping[str, bytes]:
     """Return the models in a wheel, an npm archive or a file of one, by their file names. Raises LandmarksUnavailableError."""
     try:
+        if _is_model(file):
+            return {file.name: file.read_bytes()}
         if zipfile.is_zipfile(file):
             with zipfile.ZipFile(file) as archive:
                 return dict(_read_zip(archive))
@@ -91,6 +93,12 @@ def read_package(file: Path) -> Mapping[str, bytes]:
         return {file.name: file.read_bytes()} if file.stat().st_size <= MAX_MODEL_BYTES else {}
     except (OSError, zipfile.BadZipFile, tarfile.TarError, EOFError) as error:
         raise LandmarksUnavailableError(f"{file}: cannot be read ({error}); expected a wheel, a .tgz or a .tflite") from error
+
+
+def _is_model(file: Path) -> bool:
+    """Return whether a file is a model itself, which may have a zip archive of labels behind it, and then is no archive."""
+    with file.open("rb") as stream:
+        return stream.read(8)[4:] == b"TFL3" and file.stat().st_size <= MAX_MODEL_BYTES
 
 
 def _read_zip(archive: zipfile.ZipFile) -> Iterator[tuple[str, bytes]]:

@@ -1,5 +1,6 @@
 """`duocap landmarks get`: models out of packages made here, and what is said where they cannot be had."""
 
+import hashlib
 import subprocess
 import tarfile
 import zipfile
@@ -20,8 +21,6 @@ CONTENTS = {PERSON_FILE: b"person", FULL: b"full", LITE: b"lite"}
 @pytest.fixture
 def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """The user's folder, and hashes of the files that the tests make."""
-    import hashlib
-
     monkeypatch.setenv("DUOCAP_LANDMARKS", str(tmp_path / "own"))
     for name, content in CONTENTS.items():
         monkeypatch.setitem(weights.SHA256, name, hashlib.sha256(content).hexdigest())
@@ -80,6 +79,16 @@ def test_a_wheel_an_archive_and_a_model_on_disk_are_read(folder: Path, tmp_path:
     model = tmp_path / "renamed.tflite"
     model.write_bytes(b"full")
     assert get_weights("full", model, silent) == [folder / FULL]
+
+
+def test_a_model_with_an_archive_behind_it_is_a_model(folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    model = make_wheel(tmp_path / "person.tflite", {"labels.txt": b"person"})
+    content = b"\x1c\0\0\0TFL3" + model.read_bytes()
+    model.write_bytes(content)
+    monkeypatch.setitem(weights.SHA256, PERSON_FILE, hashlib.sha256(content).hexdigest())
+    (folder / FULL).parent.mkdir(parents=True, exist_ok=True)
+    (folder / FULL).write_bytes(b"full")
+    assert get_weights("full", model, silent) == [folder / PERSON_FILE]
 
 
 def test_what_cannot_be_had_is_said(folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
