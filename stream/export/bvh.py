@@ -16,8 +16,8 @@ from config.arrays import Floats
 from config.files import write_atomically
 from config.joints import JOINTS, N_JOINTS, PARENTS
 from database.geometry.skeleton import Skeleton
-from stream.export.resampling import fill_lost_frames, resample_evenly
-from stream.export.take import Take
+from stream.take.resampling import fill_lost_frames, resample_evenly
+from stream.take.take import Take
 
 Triple = tuple[float, float, float]
 

@@ -31,7 +31,7 @@ class SparseDragOptions:
 @add_settings_options
 def drag(settings: Settings, options: SparseDragOptions) -> None:
     """Find the natural pose nearest to one that was dragged: all joints count, dragged ones no more than others."""
-    from stream.export.read import read_take
+    from stream.take.read import read_take
     from tools.export import plan_export_files, write_takes
     from tools.sparse.drag import drag_pose, parse_moves
 
