@@ -1,6 +1,6 @@
 """The project of a folder: `project.toml`, what is known of one set-up, so that no command has to be told it again.
 
-A line of it is the default of every option that is declared with `InProject` (tools/commands/options.py); what is given on the
+A line of it is the default of every option that is declared with `InProject` (tools/commands/declaration.py); what is given on the
 command line wins. `duocap start` writes it; a person may as well.
 """
 

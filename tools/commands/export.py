@@ -11,7 +11,8 @@ import typer
 from config.errors import DuocapError
 from config.settings import Settings
 from tools.arguments import check_folders
-from tools.commands.options import ImportOptions, InProject, Retarget, TakeFile, add_settings_options
+from tools.commands.declaration import InProject, add_settings_options
+from tools.commands.options import ImportOptions, Retarget, TakeFile
 from tools.export import FORMATS, ExportFile, plan_export_files, write_takes
 from tools.progress import open_progress_bar
 

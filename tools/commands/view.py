@@ -8,7 +8,8 @@ from typing import Annotated
 import typer
 
 from config.settings import Settings
-from tools.commands.options import BrowserPageOptions, ImportOptions, Retarget, add_settings_options
+from tools.commands.declaration import add_settings_options
+from tools.commands.options import BrowserPageOptions, ImportOptions, Retarget
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
