@@ -2,8 +2,9 @@
 
 viser 1.1 shows the hints of all widgets but plain buttons, and does not tell the server which colours a browser prefers. Its
 fields, sliders, icons and pictures have no names that a screen reader could say, and its labels too little contrast (4.0 and
-3.3 to 1): names are taken from the label beside each, the picture's title and the icon. Its page ends in a blank one where a skinned mesh is taken away while a busy browser still draws it (SkinnedMesh.tsx, the cleanup
-of its effect reads the node that is no more): such a page loads itself again, and the server shows it how things stand.
+3.3 to 1): names are taken from the label beside each, the picture's title and the icon. Its page ends in a blank one where a
+skinned mesh is taken away while a busy browser still draws it (SkinnedMesh.tsx, the cleanup of its effect reads the node that is
+no more): such a page loads itself again, and the server shows it how things stand.
 """
 
 import gzip

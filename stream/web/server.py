@@ -31,8 +31,8 @@ log = logging.getLogger(__name__)
 MAX_PORTS = 100
 FORBIDDEN = 403
 LOOPBACK = ("localhost", "127.0.0.1", "::1")
-# viser fills buttons with the seventh of ten shades on a light page and the ninth, the colour itself, on a dark one: #0072b2 under
-# white and #56b4e9 under black text, of which the first has 5.2 and the second 9.2 to 1.
+# viser fills buttons with the seventh of ten shades on a light page and with the ninth, the colour itself, on a dark one: #0072b2
+# under white text and #56b4e9 under black text, which have contrasts of 5.2 and 9.1 to 1.
 LIGHT_RGB, DARK_RGB = (0, 54, 84), (86, 180, 233)
 TOKEN = "token"  # in the address, and what the names of cookies begin with
 TOKEN_BYTES = 18
@@ -166,7 +166,7 @@ def format_token_cookie(token: str, port: int) -> str:
 
 @dataclass(frozen=True, slots=True)
 class _Page:
-    """A page that is served: its title, whether to this machine alone, what browsers prefer, the token it asks for or "", port."""
+    """A page that is served: its title, whether to this machine alone, what browsers prefer, the token it asks for, its port."""
 
     title: str
     loopback: bool

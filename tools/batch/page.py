@@ -18,7 +18,8 @@ h1 {{ font-size: 1.35rem; margin: 0; overflow-wrap: anywhere; }}
 p {{ margin: .15rem 0; color: var(--dim); }}
 table {{ border-collapse: collapse; width: 100%; margin-top: 1.2rem; }}
 th, td {{ padding: .4rem .5rem; text-align: left; vertical-align: middle; border-bottom: 1px solid #8883; }}
-th {{ cursor: pointer; font-size: .85em; color: var(--dim); vertical-align: bottom; position: sticky; top: 0; background: Canvas; }}
+th {{ cursor: pointer; font-size: .85em; color: var(--dim); vertical-align: bottom; position: sticky; top: 0;
+  background: Canvas; }}
 th:hover {{ color: CanvasText; }}
 td.n, th.n {{ text-align: right; font-variant-numeric: tabular-nums; white-space: nowrap; }}
 td:first-child {{ border-left: 4px solid #0000; min-width: 12rem; }}
