@@ -38,6 +38,7 @@ def make_parser() -> ArgumentParser:
     parser.add_argument("--quick", action="store_true", help="less of a table, in a minute")
     parser.add_argument("--recording", type=Path, metavar="DIR", help="a recorded T-pose, for filters and smoother")
     parser.add_argument("--seed", type=int, default=1)
+    parser.add_argument("--seeds", type=int, default=0, metavar="N", help="random halves, where a table has such")
     parser.add_argument("--workers", type=int, metavar="N", help="processes; default as many as there is room for")
     parser.add_argument("--scheduler", default="", metavar="ADDRESS", help="of a Dask cluster")
     parser.add_argument("--plot", type=Path, metavar="DIR", help="draw charts of tables that have one")
@@ -74,6 +75,7 @@ def read_request(asked: Namespace) -> Request:
         quick=asked.quick,
         recording=asked.recording,
         seed=asked.seed,
+        seeds=asked.seeds,
         workers=WorkerPlan(count, asked.scheduler),
     )
 
