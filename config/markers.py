@@ -30,8 +30,8 @@ class MarkerSet:
     color_rgb: expected colour 0-255, (M, 3), used where has_color (M,) bool.
     landmark: number of the landmark in `config.landmarks.LANDMARKS` where a marker is not worn but found in the picture of the
     body, (M,) int64, NO_LANDMARK elsewhere; landmark_sigma_m: how far it is found from its place, across the line of sight, (M,)
-    [m], 0 elsewhere. grip_m: of a marker on a prop that its joint's hand holds, how far behind that hand the other one holds it, 0:
-    not at all, (M,) [m]; NaN for a marker on the body.
+    [m], 0 elsewhere. grip_m: of a marker on a prop that its joint's hand holds, how far behind that hand the other one holds it,
+    0: not at all, (M,) [m]; NaN for a marker on the body.
     """
 
     names: tuple[str, ...]

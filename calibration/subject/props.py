@@ -1,11 +1,10 @@
 """Props that a hand holds, such as a sword: where they are in the hand, known from the one marker on each.
 
-A prop lies in the palm and points from there to its marker, so that it is as far along as the marker. Its own axes are those of the
-joint in the T-pose, turned so that z points along it.
+A prop lies in the palm and points from there to its marker, which is its far end. Its own axes are those of the joint in the
+T-pose, turned so that z points along it.
 """
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import numpy as np
 
@@ -37,8 +36,8 @@ class Prop:
     grip_m: Floats
     rotation: Floats
     length_m: float
-    behind_m: float
-    palm_m: Floats
+    behind_m: float = 0.0
+    palm_m: Floats = field(default_factory=lambda: np.zeros(3))
 
     @property
     def other_joint(self) -> int:
@@ -64,24 +63,3 @@ def find_props(subject: Subject) -> tuple[Prop, ...]:
         name = subject.markers.names[m]
         found.append(Prop(name, joint, grip_m, rotation, length_m, behind_m, PALM_SHARE * tails_m[other]))
     return tuple(found)
-
-
-@dataclass(frozen=True, slots=True)
-class PlacedProps:
-    """P props in the world: place of their origins, (P, 3) [m], rotations, (P, 3, 3)."""
-
-    place_m: Floats
-    rotation: Floats
-
-
-def place_props(props: Sequence[Prop], rotation: Floats, joint_m: Floats) -> PlacedProps:
-    """Return props in the world for one pose.
-
-    Args:
-        props: P props.
-        rotation: of the joints in the world, (J, 3, 3).
-        joint_m: places of the joints, (J, 3) [m].
-    """
-    places = [joint_m[prop.joint] + rotation[prop.joint] @ prop.grip_m for prop in props]
-    turns = [rotation[prop.joint] @ prop.rotation for prop in props]
-    return PlacedProps(np.array(places).reshape(-1, 3), np.array(turns).reshape(-1, 3, 3))

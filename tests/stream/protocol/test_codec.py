@@ -47,7 +47,12 @@ def test_pose_layout_is_the_one_other_languages_read() -> None:
         "cameras": [1],
         "measured": None,
     }
-    assert set(content) == {item.name for item in fields(POSE)} - {"ground_forces", "error_m", "views"}  # absent where unknown
+    assert set(content) == {item.name for item in fields(POSE)} - {
+        "ground_forces",
+        "error_m",
+        "views",
+        "props",
+    }  # absent where unknown
     foot = msgpack.unpackb(encode_message(FORCED).partition(b" ")[2])["ground_forces"][1]
     assert foot == {"joint": "rightFoot", "force_n": [0.0] * 3, "center_m": None, "moment_nm": [0.0] * 3}
 
