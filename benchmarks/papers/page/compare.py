@@ -207,6 +207,9 @@ def compare_balls(rows: Sequence[Row]) -> list[Comparison]:
         what = f"{row['clip']} {row['behaviour']}, {row['database']} ({row['poses']} poses)"
         found.append(Comparison(f"{what}, examined", row["paper examined"], row["examined"], digits=0))
         found.append(Comparison(f"{what}, degrees off", row["paper deg"], row["deg off"], digits=3))
+        if "deg" in row:
+            found.append(Comparison(f"{what}, poses by it, degrees", None, row["deg"]))
+            found.append(Comparison(f"{what}, poses by trying all, degrees", None, row["deg of all"]))
     return found
 
 
