@@ -29,10 +29,10 @@ class Grips(NamedTuple):
 
 
 class GripTerm(NamedTuple):
-    """Residuals of grips: number of the first of their points, how many grips, squared scale of rho."""
+    """Residuals of grips: number of the first of their points, number of grips, squared scale of rho."""
 
     first: int
-    count: int
+    n_grips: int
     robust2: float
 
 
@@ -59,11 +59,11 @@ def add_grips(term: GripTerm, posed: PosedMarkers, A: Floats, g: Floats) -> floa
         A: lower triangle of the Hessian, (B, B); added to.
         g: gradient, (B,); added to.
     """
-    if term.count == 0:
+    if term.n_grips == 0:
         return 0.0
     energy, n = 0.0, g.shape[0]
     e, by_x = np.empty(3), np.empty((n, 3))
-    for k in range(term.count):
+    for k in range(term.n_grips):
         first = term.first + 2 * k
         by_x[:] = 0.0
         for side in range(2):

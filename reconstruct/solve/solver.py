@@ -48,7 +48,7 @@ class FrameProblem:
         scale2 = np.full(len(seen.point_m), robust2) if seen.share is None else robust2 * seen.share
         joint, offset_m = self.markers
         grips = GripTerm(len(joint), len(self.grips.joint) // 2, robust2)
-        if grips.count:
+        if grips.n_grips:
             joint, offset_m = np.concatenate([joint, self.grips.joint]), np.concatenate([offset_m, self.grips.offset_m])
         terms = (
             MarkerBody(*_pack_chain(self.skeleton), make_read_only(joint), make_read_only(offset_m)),

@@ -105,7 +105,7 @@ def name_best(rows: Sequence[Row]) -> str:
 
 
 def compare_atoms(task: str) -> Compare:
-    """Return what compares dictionaries of K atoms: pursuit, as in the paper, and the mean of many codes."""
+    """Return what compares dictionaries of K atoms: pursuit, as in the paper, the mean of many codes, poses of as many numbers."""
 
     def compare(rows: Sequence[Row]) -> list[Comparison]:
         found = []
@@ -113,8 +113,12 @@ def compare_atoms(task: str) -> Compare:
             data, halves, K = key
             omp, ours = (find_row(rows, data=data, halves=halves, K=K, task=task, model=model) for model in ("omp", "k-svd"))
             if omp and ours:
-                error = compute_standard_error(ours["errors"])
-                found.append(Comparison(f"{data}, {halves}, K = {K}", None, omp["error"], ours["error"], error, digits=4))
+                error, what = compute_standard_error(ours["errors"]), f"{data}, {halves}, K = {K}"
+                best = name_best([row for row in rows if (row["data"], row["halves"], row["K"], row["task"]) == (*key, task)])
+                found.append(Comparison(f"{what}: {best}", None, omp["error"], ours["error"], error, digits=4))
+                rival = find_row(rows, data=data, halves=halves, K=K, task=task, model="local-pca")
+                if rival:
+                    found.append(Comparison(f"{what}, local PCA", None, None, rival["error"], digits=4, rival=True))
         return found
 
     return compare

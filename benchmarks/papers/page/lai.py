@@ -60,10 +60,11 @@ PAGE = PaperPage(
         PageItem(
             "Section 4.1",
             "size of the dictionary",
-            "K atoms learned, pursuit against the mean of many codes; completion. The paper's K is lost.",
+            "K atoms learned from dances, pursuit against the mean of many codes; completion of takes held out. *Local PCA*: of "
+            "training poses that are as many numbers as K atoms. The paper's K is lost.",
             "restoring-atoms",
             compare_atoms(Task.COMPLETION),
-            only=("omp", "k-svd", "07", "05"),
+            only=("omp", "k-svd", "local-pca", "05"),
         ),
         PageItem(
             "Tables 2 to 4",
