@@ -46,7 +46,9 @@ def make_parser() -> ArgumentParser:
     page.add_argument(
         "--page", type=Path, metavar="DIR", help="write the papers' pages there; with --motion measure what is missing"
     )
-    page.add_argument("--paper", nargs="+", default=[], metavar="NAME", help="chai, grochow, lai, wei: these pages only")
+    page.add_argument(
+        "--paper", nargs="+", default=[], metavar="NAME", help="chai, chai-behaviours, grochow, lai, wei: these pages only"
+    )
     page.add_argument("--again", action="store_true", help="measure what was measured before, too")
     page.add_argument("--figures", type=Path, default=FIGURES, metavar="DIR", help="of measured figures")
     return parser

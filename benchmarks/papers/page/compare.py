@@ -105,7 +105,7 @@ def name_best(rows: Sequence[Row]) -> str:
 
 
 def compare_atoms(task: str) -> Compare:
-    """Return what compares dictionaries of K atoms: pursuit, as in the paper, the mean of many codes, poses of as many numbers."""
+    """Return what compares dictionaries of K atoms: pursuit, the mean of many codes, poses of as many numbers."""
 
     def compare(rows: Sequence[Row]) -> list[Comparison]:
         found = []
@@ -238,13 +238,13 @@ def compare_one_camera(rows: Sequence[Row]) -> list[Comparison]:
 
 
 def compare_swordplay(rows: Sequence[Row]) -> list[Comparison]:
-    """Return millimetres of joints and of the hand behind, and degrees of the sword, by how the sword is used."""
+    """Return millimetres of joints by how the sword is used; of the hand behind, and degrees of the sword, named in the row."""
     found = []
     for clip, way in dict.fromkeys((row["clip"], row["way"]) for row in rows):
         paper, ours = (find_row(rows, clip=clip, way=way, model=model) for model in ("paper", "ours"))
-        what = f"{clip}, {ours['frames']} frames, {way}"
-        for figure, name in (("mm", "mm"), ("other hand mm", "hand behind, mm"), ("sword deg", "sword, degrees")):
-            found.append(Comparison(f"{what}: {name}", None, paper[figure], ours[figure], digits=1))
+        hand = f"hand behind {ours['other hand mm']:.1f} mm, sword {ours['sword deg']:.1f} degrees"
+        what = f"{clip}, {ours['frames']} frames, {way}: {hand}; joints, mm"
+        found.append(Comparison(what, None, paper["mm"], ours["mm"], digits=1))
     return found
 
 
