@@ -48,6 +48,7 @@ def resample_evenly(take: Take, fps: float | None = None) -> Take:
         info=take.info,
         forces=None if take.forces is None else take.forces.between(after, share),
         error_m=None if take.error_m is None else np.maximum(take.error_m[after - 1], take.error_m[after]),
+        props=take.props,
     )
 
 
