@@ -58,7 +58,8 @@ def _draw_frame(strip: Strip, ends_m: Floats, center_m: Floats, angle: float) ->
     origin = np.round(center_m)
     for a in grid:
         for line in (((a, -6), (a, 6)), ((-6, a), (6, a))):
-            points = origin + np.linspace(*np.insert(np.array(line), 1, 0.0, axis=1), GRID_POINTS)
+            first, last = np.insert(np.array(line), 1, 0.0, axis=1)
+            points = origin + np.linspace(first, last, GRID_POINTS)
             points[:, 1] = strip.floor_m(points)
             ends_px = np.rint(np.clip(_project(points, center_m, angle), -4000, 4000)).astype(np.int32)
             cv2.polylines(image, [ends_px], False, _bgr(QUIET), 1, cv2.LINE_AA)
