@@ -7,7 +7,6 @@ turn moves times of contacts, and with them the footholds. A motion that does no
 force counts less here than in the energy, and a frame hardly more than a foot that is some centimetres off.
 """
 
-from dataclasses import dataclass
 from itertools import product
 
 import numpy as np
@@ -28,15 +27,7 @@ FORCE = 0.1  # of the weight: force that is missing in a motion which does not o
 MOST = 20.0  # a frame costs hardly more for its force: a foot 3 cm off costs as much at 60 Hz
 CHANGE = 2.0  # of a part that comes down or leaves
 OTHER = 0.05  # of a part that is not as it was: what nothing decides stays
-FAR_M = 0.15  # higher feet are not tried
-
-
-@dataclass(frozen=True, slots=True)
-class _FootCosts:
-    """What parts of the feet cost in contact, (N, 2, 3), and which are near enough, (N, 2)."""
-
-    part: Floats
-    near: Bools
+OUT_OF_QUESTION = 1e6
 
 
 def seek_contacts(energy: MotionEnergy, q: Floats, held: int = 0) -> Bools:
@@ -48,52 +39,63 @@ def seek_contacts(energy: MotionEnergy, q: Floats, held: int = 0) -> Bools:
         held: number of frames at the beginning whose contacts stay.
     """
     motion = energy.kinematics(q)
-    feet = _compute_foot_costs(energy, motion)
     parts = energy.problem.parts
-    cost = _compute_force_costs(energy, motion, feet)
-    cost += np.einsum("nfp,sfp->ns", feet.part, STANCES.astype(float))
+    cost = np.einsum("nfp,sfp->ns", _compute_part_costs(energy, motion), STANCES.astype(float))
+    cost += _compute_force_costs(energy, motion, cost)
     cost += OTHER * (parts[:, None] != STANCES).sum(axis=(2, 3))
-    cost[:held] += np.where((parts[:held, None] == STANCES).all(axis=(2, 3)), 0.0, 1e6)
+    cost[:held] += np.where((parts[:held, None] == STANCES).all(axis=(2, 3)), 0.0, OUT_OF_QUESTION)
     apart = CHANGE * (STANCES[:, None] != STANCES).sum(axis=(2, 3))
     return STANCES[_find_cheapest_way(cost, apart)]
 
 
-def _compute_foot_costs(energy: MotionEnergy, motion: MotionKinematics) -> _FootCosts:
-    """Return what contacts cost by their heights and speeds; next to the ends of a contact the energy asks nothing of them."""
+def _compute_part_costs(energy: MotionEnergy, motion: MotionKinematics) -> Floats:
+    """Return what parts of the feet cost in contact by their heights and speeds, (N, 2, 3): next to the ends of a contact, as the
+    energy has it, nothing."""
     problem, points = energy.problem, energy.problem.body.contacts
     p = motion.point_m[:, : energy.n_points]
     over, _ = energy.heights_over(p)
     scale = 0.5 * problem.weights.constraints * energy.share
     speed = np.linalg.norm(np.diff(p, axis=0, prepend=p[:1]), axis=2) * problem.fps
     each = scale * ((over / HEIGHT_M) ** 2 + (speed / SLIDE_M_S) ** 2)
-    part, height = np.zeros((len(p), N_FEET, N_PARTS)), np.empty((len(p), N_FEET, N_PARTS))
-    for foot, k in product(range(N_FEET), range(N_PARTS)):
-        rows = (points.foot == foot) & (points.part == k)
-        part[:, foot, k], height[:, foot, k] = each[:, rows].sum(axis=1), over[:, rows].min(axis=1)
+    out = np.empty((len(p), N_FEET, N_PARTS))
+    for foot, part in product(range(N_FEET), range(N_PARTS)):
+        out[:, foot, part] = each[:, (points.foot == foot) & (points.part == part)].sum(axis=1)
     edge = max(1, round(EDGE_S * problem.fps))
-    return _FootCosts(minimum_filter1d(part, 2 * edge + 1, axis=0, mode="nearest"), height.min(axis=2) < FAR_M)
+    return np.asarray(minimum_filter1d(out, 2 * edge + 1, axis=0, mode="nearest"))
 
 
-def _compute_force_costs(energy: MotionEnergy, motion: MotionKinematics, feet: _FootCosts) -> Floats:
-    """Return what the force that the ground cannot give costs in each stance, (N, S)."""
+def _compute_force_costs(energy: MotionEnergy, motion: MotionKinematics, feet: Floats) -> Floats:
+    """Return what the force that the ground cannot give costs in each stance, (N, S).
+
+    Stances whose feet cost more than to be without any are not looked at.
+
+    Args:
+        energy: energy of the motion.
+        motion: its kinematics.
+        feet: what the feet cost in each stance, (N, S).
+    """
     points = energy.problem.body.contacts
     need, A, _ = energy.wrench(motion)
     unit = energy.wrench_unit / energy.wrench_unit[0] * FORCE * energy.problem.weight_n / np.sqrt(energy.share)
     r, scaled = need / unit, A * energy.problem.weight_n / unit[:, None]
-    out = np.full((len(motion.q), len(STANCES)), 1e6)
+    out = np.full(feet.shape, OUT_OF_QUESTION)
     inner = out[1:-1]
-    inner[:, 0] = 0.5 * (r**2).sum(axis=1)
+    inner[:, 0] = _bound_cost(0.5 * (r**2).sum(axis=1))
+    enough = inner[:, 0] + 2.0 * CHANGE * STANCES[0].size
     for s in range(1, len(STANCES)):
-        stance = STANCES[s]
-        rows = np.flatnonzero((feet.near[1:-1] | ~stance.any(axis=1)).all(axis=1))
+        rows = np.flatnonzero(feet[1:-1, s] < enough)
         if len(rows):
-            carrying = np.repeat(stance[points.foot, points.part], N_EDGES)
+            carrying = np.repeat(STANCES[s][points.foot, points.part], N_EDGES)
             even = np.full((len(rows), int(carrying.sum())), EVEN * energy.share)
             loads = share_loads(scaled[rows][:, :, carrying], r[rows], even)
-            inner[rows, s] = 0.5 * ((loads.residual**2).sum(axis=1) + (even * loads.weight**2).sum(axis=1))
-    inner[:] = np.where(inner < 1e6, MOST * np.log1p(inner / MOST), inner)
+            inner[rows, s] = _bound_cost(0.5 * ((loads.residual**2).sum(axis=1) + (even * loads.weight**2).sum(axis=1)))
     out[0], out[-1] = out[1], out[-2]
     return out
+
+
+def _bound_cost(cost: Floats) -> Floats:
+    """Return costs of forces that grow ever less, (...)."""
+    return np.asarray(MOST * np.log1p(cost / MOST))
 
 
 def _find_cheapest_way(cost: Floats, apart: Floats) -> Ints:

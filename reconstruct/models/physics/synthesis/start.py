@@ -16,8 +16,9 @@ from database.clips import find_runs
 from database.contacts import LOW_M
 from reconstruct.models.physics.contacts import N_FEET, compute_part_positions
 from reconstruct.models.physics.dynamics import Dynamics
-from reconstruct.models.physics.field.chains import Ground, build_motion_graph, find_nearest_chain, lay_chain
+from reconstruct.models.physics.field.chains import Ground, find_nearest_chain, lay_chain
 from reconstruct.models.physics.field.examples import build_example_bank
+from reconstruct.models.physics.field.graph import build_motion_graph
 from reconstruct.models.physics.smoothing import filter_configurations
 from reconstruct.models.physics.synthesis.problem import STEP_M, KeyPose, MotionProblem, Surroundings
 

@@ -11,13 +11,12 @@ from reconstruct.models.physics.dynamics import Dynamics
 from reconstruct.models.physics.field.chains import (
     ExampleChain,
     Ground,
-    MotionGraph,
-    build_motion_graph,
     find_nearest_chain,
     lay_chain,
 )
 from reconstruct.models.physics.field.examples import build_example_bank
 from reconstruct.models.physics.field.field import ExampleMotions
+from reconstruct.models.physics.field.graph import MotionGraph, build_motion_graph
 from reconstruct.models.physics.field.prepare import prepare_field_motion
 from reconstruct.models.physics.field.state import compute_units
 from reconstruct.models.physics.field.train import FPS
