@@ -12,7 +12,7 @@ from time import process_time
 
 import numpy as np
 
-from benchmarks.reconstruct.landmarks import Recording, read_recording
+from benchmarks.reconstruct.recorded_landmarks import Recording, read_recording
 from benchmarks.report import build_parser, write_json
 from calibration.body.quality import compare_rigs, measure_pose_sigmas
 from calibration.body.solve import BodyInput, BodyScale, BodySolution, solve_body

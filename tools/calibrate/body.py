@@ -110,13 +110,14 @@ def read_views(recording: CaptureRecording, settings: Settings, progress: Progre
         yield views
 
 
-def collect_body_views(moments: Iterable[Views], n_cameras: int, settings: Settings) -> BodyViews:
+def collect_body_views(moments: Iterable[Views], n_cameras: int, settings: Settings, every_s: float = SAMPLE_S) -> BodyViews:
     """Return the landmarks of all cameras at moments some time apart.
 
     Args:
         moments: in order of time.
         n_cameras: number of cameras.
         settings: of the run.
+        every_s: time between two moments [s].
     Raises: CalibrationError: no camera sees anybody.
     """
     t_s, points, seen, due_s = list[float](), [], [], -np.inf
@@ -133,7 +134,7 @@ def collect_body_views(moments: Iterable[Views], n_cameras: int, settings: Setti
         t_s.append(now_s)
         points.append(px)
         seen.append(use)
-        due_s = now_s + SAMPLE_S
+        due_s = now_s + every_s
     if not t_s:
         raise CalibrationError(
             "nobody is seen by two cameras at one time: one person, all of the body in both pictures, in a lit room; "

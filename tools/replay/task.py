@@ -16,10 +16,10 @@ from config.files import write_together
 from config.settings import Settings
 from database.store import PoseDatabase, open_database
 from reconstruct.models.style.file import StyleOrigin, write_style
-from stream.export.take import Take, TakeInfo
 from stream.protocol.report import build_replay_report, write_replay_report
 from stream.publish.fanout import OutputFactory
 from stream.recording.session import JOURNAL
+from stream.take.take import Take, TakeInfo
 from tools.arguments import set_lag, set_model
 from tools.database.installed import find_default_database
 from tools.export import ExportFile, write_take

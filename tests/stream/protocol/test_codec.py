@@ -52,6 +52,7 @@ def test_pose_layout_is_the_one_other_languages_read() -> None:
         "error_m",
         "views",
         "landmarks",
+        "props",
     }  # absent where unknown
     foot = msgpack.unpackb(encode_message(FORCED).partition(b" ")[2])["ground_forces"][1]
     assert foot == {"joint": "rightFoot", "force_n": [0.0] * 3, "center_m": None, "moment_nm": [0.0] * 3}
