@@ -33,7 +33,7 @@ from tools.database.installed import find_default_database
 from tools.replay.replay import ReplayResult, replay_recording
 from tools.replay.report import format_replay_report
 
-EVERY, BEGIN_S, END_S = 2, 2.0, 6.5  # of the scene: from the T-pose into the motion
+EVERY, BEGIN_S, END_S = 2, 3.0, 6.5  # of the scene: from the T-pose into the motion
 OTHER_S, OTHER_FROM_S = 1.5, 1.0  # how much later the second person does the same, and when that one comes
 SHOWN = 30.0  # grey levels by which a person differs from the room
 ASIDE_PX = 210

@@ -23,7 +23,7 @@ from tests.support import fakes
 from tests.support.ports import free_address
 from tools.cli import build_application
 from tools.doctor.finding import Severity, convert_findings, format_findings, has_hindrance, report_bad, report_good, report_note
-from tools.doctor.landmarks import examine_landmarks
+from tools.doctor.landmarks import compute_rates_hz, examine_landmarks
 from tools.doctor.machine import can_write_to, examine_opencv, examine_packages, parse_version
 from tools.doctor.network import examine_clock, examine_keys, examine_network, examine_ports, is_duocap
 
@@ -239,6 +239,11 @@ def test_the_command_says_by_its_status_whether_something_hinders(taken: bool) -
     content = json.loads(result.stdout)
     assert (result.exit_code, content["ok"]) == ((1, False) if taken else (0, True))
     assert {"packages", "processor", "kernels", "ports", "clock", "keys", "stream"} <= {f["area"] for f in content["findings"]}
+
+
+@pytest.mark.parametrize(("n_cores", "expected"), [(1, (70.0, 35.0)), (2, (70.0, 35.0)), (3, (70.0, 70.0)), (16, (70.0, 70.0))])
+def test_two_cameras_share_what_the_reconstruction_leaves(n_cores: int, expected: tuple[float, float]) -> None:
+    assert compute_rates_hz(10.0, n_cores) == pytest.approx(expected)
 
 
 def test_landmarks_hinder_only_where_they_are_wanted(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

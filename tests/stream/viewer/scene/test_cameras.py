@@ -7,16 +7,18 @@ import numpy as np
 import pytest
 import viser
 
-from capture.packets import Blobs, Frame
+from capture.packets import Blobs, Frame, Landmarks
 from capture.process.preview import PreviewPublisher
 from capture.process.preview_image import make_preview
+from config.landmarks import LANDMARK_INDEX, LANDMARKS
 from config.settings import CAMERA_NAMES
 from database.geometry.rotations import matrix_from_quaternion
 from reconstruct.pose import TrackingState
-from stream.protocol.messages import StatusMessage
+from stream.protocol.messages import MarkerReading, StatusMessage
 from stream.viewer.scene.behind import compute_picture_plane, compute_undistortion
 from stream.viewer.scene.cameras import Cameras, camera_from_reading, draw_overlay, frustum_from_camera
-from stream.viewer.scene.colors import MEASURED
+from stream.viewer.scene.colors import EXCHANGED, LEFT, MEASURED
+from stream.viewer.videos import SessionPicture
 from tests.support.viewer.stage_motion import as_state, performer, poses_of, skeleton_and_rig
 from tests.support.waiting import wait_until
 
@@ -52,6 +54,17 @@ def test_the_corners_of_a_frustum_are_those_of_the_picture(n: int) -> None:
         offset = truth.matrix[:2, 2] - 0.5 * np.array(truth.size)  # viser's frustums have their axis in the middle
         expected = 0.5 * np.array(truth.size) * (1 + np.array([x, y]))
         np.testing.assert_allclose(ideal[:2] / ideal[2] - offset, expected, atol=1e-6)
+
+
+def test_landmarks_of_a_recorded_picture_are_drawn_as_the_pose_believes_them(server: viser.ViserServer) -> None:
+    cameras = Cameras(server.scene, "/world/cameras", RIG, server.atomic)
+    angle = 2.0 * np.pi / 33.0 * (10 * np.arange(33) % 33)  # on a circle, so that no line passes through another's end
+    px = np.round(np.column_stack([320.0 + 200.0 * np.cos(angle), 240.0 + 200.0 * np.sin(angle)]))
+    markers = tuple(MarkerReading(f"landmark_{name}", (0.0, 0.0, -9.0), None, (0, 1)) for name in LANDMARKS)
+    lost = replace(POSE, state=TrackingState.LOST, markers=markers, landmarks=("nothing", "legs"))  # no body is drawn
+    picture = SessionPicture(np.full((SIZE[1], SIZE[0], 3), 90, np.uint8), Landmarks(px, np.ones(33), 1.0))
+    x, y = px[LANDMARK_INDEX["left_knee"]].astype(int)
+    assert [tuple(cameras.draw_on(picture, n, SKELETON, lost)[y, x].tolist()) for n in (0, 1)] == [LEFT, EXCHANGED]
 
 
 CORNERS = ((0.0, 0.0), (1.0, 0.0), (0.0, 1.0), (0.7, 0.3))
