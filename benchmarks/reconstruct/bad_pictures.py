@@ -236,13 +236,13 @@ def _draw_frame(n: int, c: int, error_mm: float, result: ReplayResult, scene: Sc
     """
     pose, blobs = result.poses[n], result.views[n].blobs[c]
     at = int(np.argmin(np.abs(scene.seconds - scene.seconds[0] - 1e-9 * pose.t_capture_ns)))
-    canvas = scene.pictures[c][at].copy()
+    left = (scene.pictures[c][at].shape[1] - CROP_PX) // 2
+    canvas = np.ascontiguousarray(scene.pictures[c][at][:, left : left + CROP_PX])
     if blobs is not None and blobs.landmarks is not None:
         told = int(pose.exchanged[c]) if len(pose.exchanged) else 0
         seen = result.markers[n].seen[c].tolist()
-        draw_landmarks(canvas, blobs.landmarks, believe_landmarks(subject.markers.names, seen, Exchange(max(told, 0))), COLORS)
-    left = (canvas.shape[1] - CROP_PX) // 2
-    canvas = np.ascontiguousarray(canvas[:, left : left + CROP_PX])
+        found = replace(blobs.landmarks, image_px=blobs.landmarks.image_px - [left, 0.0])
+        draw_landmarks(canvas, found, believe_landmarks(subject.markers.names, seen, Exchange(max(told, 0))), COLORS)
     words = f"{pose.t_capture_ns * 1e-9:.2f} s  {error_mm:.0f} mm  {pose.state}"
     cv2.putText(canvas, words, (8, 20), cv2.FONT_HERSHEY_SIMPLEX, 0.5, (255, 255, 255), 1, cv2.LINE_AA)
     return canvas
