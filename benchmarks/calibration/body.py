@@ -19,10 +19,10 @@ from calibration.body.solve import BodyInput, BodyScale, BodySolution, solve_bod
 from calibration.body.views import BodyViews
 from calibration.camera import Rig
 from config.arrays import Floats
+from config.landmarks import SOURCES
 from config.settings import Settings
 from database.geometry.skeleton import Skeleton
 from reconstruct.models.physics.body import estimate_stature_m
-from reconstruct.track.landmarks import SOURCES
 
 
 @dataclass(frozen=True, slots=True)

@@ -19,10 +19,10 @@ from benchmarks.reconstruct.recorded_landmarks import Recording, compare_exchang
 from benchmarks.report import build_parser
 from config.arrays import Floats
 from config.joints import JOINTS
-from config.landmarks import LANDMARKS, MIRRORED
+from config.landmarks import LANDMARKS, MIRRORED, SOURCES
 from config.markers import NO_MARKERS, MarkerSet, read_marker_set
 from config.settings import LabelSettings
-from reconstruct.track.landmarks import SOURCES, compute_change_costs
+from reconstruct.track.landmarks import compute_change_costs
 
 ROBUST_M, ROUNDS = 0.04, 10  # of the fit of offsets
 SEEN = 0.4  # score of a landmark that its place on the bone is fitted to

@@ -40,6 +40,7 @@ from calibration.subject.subject import Subject
 from capture.packets import MarkerFrame, Views
 from config.arrays import Bools, Floats, Ints
 from config.joints import JOINTS
+from config.landmarks import Exchange
 from config.markers import NO_MARKERS, MarkerSet, read_marker_set
 from config.settings import Settings
 from database.geometry.kinematics import compute_forward_kinematics
@@ -48,7 +49,6 @@ from database.store import PoseDatabase, open_database
 from reconstruct.offline.poses import LiveTake, OfflineOptions, solve_take
 from reconstruct.pipeline import Pipeline
 from reconstruct.pose import Pose, TrackingState
-from reconstruct.track.landmarks import Exchange
 from tools.calibrate.session import fit_subject_to_pairs
 from tools.evaluate.protocol import protocol_database, set_clip
 from tools.evaluate.states import GOOD_MM, share_within, spans_of
@@ -248,8 +248,7 @@ def _follow(views: list[Views], rig: Rig, subject: Subject, database: PoseDataba
         spent_s.append(process_time() - begin_s)
         assert pipeline.markers is not None
         markers.append(pipeline.markers)
-        exchanged = pipeline.tell_exchanges()
-        told[n] = exchanged if exchanged else 0
+        told[n] = np.maximum(poses[-1].exchanged, 0) if len(poses[-1].exchanged) else 0
     return Followed(poses, markers, views, told, 1e3 * float(np.median(spent_s)))
 
 

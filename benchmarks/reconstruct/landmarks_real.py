@@ -32,7 +32,7 @@ from capture.packets import Views
 from capture.recording.recording import CaptureRecording, RecordingSpec
 from config.arrays import Floats, Ints
 from config.joints import N_JOINTS
-from config.landmarks import MIRRORED
+from config.landmarks import MIRRORED, SOURCES
 from config.markers import NO_MARKERS, read_marker_set
 from config.settings import Settings
 from database.builtin.bodies import HIP, build_person_skeleton
@@ -40,7 +40,6 @@ from database.default import open_default_database
 from database.store import PoseDatabase, open_database
 from reconstruct.offline.poses import LiveTake, OfflineOptions, solve_take
 from reconstruct.pipeline import Pipeline
-from reconstruct.track.landmarks import SOURCES
 from tools.calibrate.body import collect_body_views, read_views
 from tools.evaluate.protocol import protocol_database, set_clip
 

@@ -14,9 +14,9 @@ from calibration.formats.rig_toml import read_rig_toml
 from calibration.triangulate import triangulate_views
 from capture.packets import Landmarks, Views, make_empty_blobs
 from config.arrays import Bools, Floats, Ints
+from config.landmarks import SOURCES
 from config.markers import MarkerSet
 from database.geometry.skeleton import Skeleton
-from reconstruct.track.landmarks import SOURCES
 
 USUAL_M = 0.03  # of a landmark, to tell whether it is exchanged
 EXCHANGED = 3.0  # -ln of the probability of an exchange, likewise

@@ -7,6 +7,7 @@ from functools import partial
 import numpy as np
 
 from calibration.camera import Rig
+from calibration.subject.props import find_props
 from calibration.subject.subject import Subject
 from capture.packets import MarkerFrame
 from config.arrays import Bools, Floats, Ints
@@ -39,6 +40,7 @@ from reconstruct.solve.certainty import (
     compute_frame_deviations,
     estimate_joint_error_m,
 )
+from reconstruct.solve.grips import build_grips
 from reconstruct.solve.limits import NO_LIMITS, compute_limits
 from reconstruct.solve.root import Root, RootPrior, fit_root_to_rays, fit_root_to_torso
 from reconstruct.solve.solver import FrameProblem, Solution, solve_pose
@@ -114,6 +116,7 @@ class Estimator:
         self._minima: deque[tuple[Estimate, Minimum]] = deque(maxlen=N_MINIMA)  # of a frame's labellings, newest first
         self.joins_models = self._model.carries
         self._limits = compute_limits(sample.pose[:]) if settings.limits and self._model.carries else NO_LIMITS
+        self._grips = build_grips(find_props(subject))
         self._solve = partial(solve_pose, max_iterations=settings.max_iterations)
         self._query_weight = np.full(3 * (N_JOINTS - 1), settings.query_pose_sigma_rad**-2.0)
         self.limb_orders = list_limb_exchanges(subject)
@@ -336,8 +339,8 @@ class Estimator:
 
     def _problem(self, model: LocalModel, root: RootPrior, observations: Observations) -> FrameProblem:
         """Return what a frame is solved from."""
-        markers = (self.subject.joint, self.subject.offset_m)
-        return FrameProblem(self.subject.skeleton, markers, model, root, observations, self._settings.robust_sigmas, self._limits)
+        body, markers = self.subject.skeleton, (self.subject.joint, self.subject.offset_m)
+        return FrameProblem(body, markers, model, root, observations, self._settings.robust_sigmas, self._limits, self._grips)
 
 
 def is_partly_seen(frame: MarkerFrame) -> bool:

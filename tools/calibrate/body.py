@@ -19,11 +19,10 @@ from capture.packets import Views
 from capture.recording.recording import CaptureRecording, RecordingSpec
 from config.errors import CalibrationError
 from config.joints import JOINT_INDEX, N_JOINTS
-from config.landmarks import LANDMARK_INDEX, N_LANDMARKS
+from config.landmarks import LANDMARK_INDEX, N_LANDMARKS, SOURCES
 from config.markers import NO_MARKERS, read_marker_set
 from config.settings import Settings
 from database.geometry.rigid import RigidMotion
-from reconstruct.track.landmarks import SOURCES
 from tools.calibrate.outcome import print_report, write_outcome
 from tools.calibrate.wand import choose_intrinsics
 
