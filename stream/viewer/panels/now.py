@@ -12,6 +12,7 @@ from stream.web.html import set_html
 
 RECORD, STOP = "Record", "Stop recording"
 ORIGIN = "Performer to the origin"
+RECORD_RGB = (179, 38, 30)  # white text on it has a contrast of 6.5 to 1
 
 
 class HeadPanel:
@@ -71,7 +72,7 @@ class RecordPanel:
         """Create the widgets."""
         with gui.add_folder("Recording"):
             self._name = gui.add_text("Name", "", hint="Of the file; left empty, the date and time")
-            self._button = gui.add_button(RECORD, icon=viser.Icon.PLAYER_RECORD_FILLED, color="red")
+            self._button = gui.add_button(RECORD, icon=viser.Icon.PLAYER_RECORD_FILLED, color=RECORD_RGB)
             self._place = gui.add_html("")
             self._message = gui.add_html("")
         self._button.on_click(lambda _: self._press())
