@@ -121,7 +121,7 @@ def list_project_defaults(asked_for: str | None) -> dict[str, Any]:
     module, known = importlib.import_module(entry.module), project.list_defaults()
 
     def look_up(command: object) -> dict[str, Any]:
-        marks = getattr(command, "in_project", {})  # of tools/commands/options.py
+        marks = getattr(command, "in_project", {})  # MARKS of tools/commands/declaration.py
         return {name: known[mark.key] for name, mark in marks.items() if mark.key in known}
 
     if not entry.is_group:

@@ -23,13 +23,13 @@ from tools.viewer import open_browser, tell_page, wants_dark
 if TYPE_CHECKING:
     from config.arrays import Singles
     from database.geometry.skeleton import Skeleton
-    from stream.export.take import Take
     from stream.posing.document import Document
     from stream.posing.model import PosingModel
     from stream.posing.near import KnownPoses
     from stream.posing.page.app import PageOptions, PosingApp
     from stream.posing.session import PosingSession
     from stream.publish.fanout import OutputFanout
+    from stream.take.take import Take
 
 TITLE = "duocap pose"
 STYLE_SUFFIX, DICTIONARY_SUFFIX, SESSION_SUFFIX = ".style", ".sparse", ".json"
@@ -164,7 +164,7 @@ class PosingFiles:
 
 def sort_files_by_kind(files: Sequence[Path]) -> PosingFiles:
     """Return files by kind. Raises DuocapError: a file of no kind, a missing one, several of one kind, or session and take."""
-    from stream.export.read import KINDS, RECORDING, is_motion_file
+    from stream.take.read import KINDS, RECORDING, is_motion_file
 
     styles = tuple(file for file in files if file.suffix.lower() == STYLE_SUFFIX)
     dictionaries = [file for file in files if file.suffix.lower() == DICTIONARY_SUFFIX]
@@ -277,8 +277,8 @@ def prepare_posing(task: PoseTask, tell: Callable[[str], None]) -> PreparedPosin
 
 def _read_keys(task: PoseTask, skeleton: "Skeleton", tell: Callable[[str], None]) -> "Document":
     """Return a document that begins with the poses of a take. Raises DuocapError."""
-    from stream.export.read import read_take
     from stream.posing.motion import document_from_take
+    from stream.take.read import read_take
 
     assert task.take is not None
     return document_from_take(read_take(task.take, task.hints, tell), skeleton)

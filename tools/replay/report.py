@@ -5,6 +5,7 @@ from typing import Any
 
 from capture.timing.grouping import GroupingCounts
 from reconstruct.doubt import SHOWN_S
+from stream.protocol.landmarks import format_landmarks
 
 MAX_SPANS = 10
 
@@ -23,6 +24,7 @@ def format_replay_report(report: Mapping[str, Any]) -> list[str]:
         lines.append(
             f"jumps to other labels {jumps['count']}, by {jumps['median_mm']:.0f} mm median, {jumps['most_mm']:.0f} mm most"
         )
+    lines += format_landmarks(report["landmarks"])
     lines += _format_doubtful_spans(report["doubtful"])
     for name, score in report["hidden"].items():
         lines.append(
