@@ -96,8 +96,7 @@ def format_findings_html(report: QualityReport | None, lines: Sequence[str], err
     findings = report.ordered if report is not None else []
     colors = [NEUTRAL if finding.is_hint else GRADE_COLORS[finding.grade] for finding in findings]
     items = [
-        f'<b style="color:{color}">{finding.word}</b> {escape(finding.line)}'
-        for finding, color in zip(findings, colors, strict=True)
+        f"{format_pill(finding.word, color)} {escape(finding.line)}" for finding, color in zip(findings, colors, strict=True)
     ]
     items += [escape(line.strip()) for line in lines if line.strip()]
     why = f"<p><b>{escape(error)}</b></p>" if error else ""

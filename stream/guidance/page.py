@@ -22,7 +22,7 @@ from stream.guidance.html import (
     wrap_in_style,
 )
 from stream.web.canvas import Canvas
-from stream.web.html import GOOD, set_html
+from stream.web.html import GOOD, QUIET_RGB, set_html
 from stream.web.picture import CameraPicture
 from stream.web.server import close_server, set_theme
 
@@ -75,8 +75,8 @@ class GuidePage:
         self._head = gui.add_html(wrap_in_style(f"<b>{self._title}</b>"))
         self._meters = gui.add_html("")
         self._finish = gui.add_button(FINISH, icon=viser.Icon.CHECK, disabled=True, hint="Calibrate with what there is")
-        self._again = gui.add_button(AGAIN, icon=viser.Icon.REFRESH, color="gray", hint="Forget all views")
-        self._close = gui.add_button(CLOSE, icon=viser.Icon.X, color="gray", visible=False)
+        self._again = gui.add_button(AGAIN, icon=viser.Icon.REFRESH, color=QUIET_RGB, hint="Forget all views")
+        self._close = gui.add_button(CLOSE, icon=viser.Icon.X, color=QUIET_RGB, visible=False)
         self._findings = gui.add_html("", visible=False)
         self._cameras = gui.add_html("")
         for handle, button in ((self._finish, FINISH), (self._again, AGAIN), (self._close, CLOSE)):

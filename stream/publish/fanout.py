@@ -31,7 +31,7 @@ from stream.publish.publisher import Publisher
 from stream.publish.service import Service
 from stream.publish.tuning import TuningState
 from stream.recording.folders import find_recordings_folder
-from stream.recording.outputs import RecordingSwitch
+from stream.recording.outputs import RecordingSwitch, SessionTake
 
 log = logging.getLogger(__name__)
 
@@ -179,6 +179,7 @@ class OutputFanout:
             "version": list_versions()["duocap"],
             "stream": self._publisher.address,
             "recording": str(self._switch.file or ""),
+            "take": next((str(output.folder) for output in self._outputs if isinstance(output, SessionTake)), ""),
         }
 
     def _publish_events(self, t_ns: int) -> None:

@@ -113,10 +113,13 @@ class SessionTake:
         file: a new one.
         skeleton: skeleton of the poses.
         session: name of the run.
+    Attributes:
+        folder: of the session.
     Raises: RecordingError: the file exists or cannot be created.
     """
 
     def __init__(self, file: Path, skeleton: SkeletonMessage, session: str) -> None:
+        self.folder = file.parent
         self._recorder = Recorder(file, build_recording_metadata(skeleton, session))
         self._journal = JournalWriter()
         self._losses = LossReport()

@@ -10,12 +10,11 @@ import viser
 from stream.start.drawings import STYLE
 from stream.start.form import FormButton, FormField, Pressed, StepForm, StepRow, StepState, Value
 from stream.web.canvas import Canvas
-from stream.web.html import BAD, GOOD, set_html
+from stream.web.html import BAD, GOOD, QUIET_RGB, set_html
 from stream.web.picture import CameraPicture
 from stream.web.server import set_theme
 
 PANEL_PX, EDGE_PX, DRAWING_PX = 430, 12, 760
-QUIET_RGB = (73, 80, 87)  # of buttons that are not the usual next one; white letters on it have a contrast of 8 to 1
 ICONS = {
     StepState.DONE: viser.Icon.CIRCLE_CHECK,
     StepState.READY: viser.Icon.CIRCLE,

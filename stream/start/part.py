@@ -7,7 +7,7 @@ from html import escape
 import viser
 
 from stream.guidance.page import GuideButton, GuidePage
-from stream.web.html import set_html
+from stream.web.html import QUIET_RGB, set_html
 
 BACK = "Back to the steps"
 
@@ -36,7 +36,7 @@ class GuidePart(GuidePage):
 def add_back_button(server: viser.ViserServer, label: str = BACK) -> threading.Event:
     """Add the button that leads back, above all others; return what is set when it is pressed."""
     left = threading.Event()
-    button = server.gui.add_button(label, icon=viser.Icon.ARROW_LEFT, color="gray", order=-1.0)
+    button = server.gui.add_button(label, icon=viser.Icon.ARROW_LEFT, color=QUIET_RGB, order=-1.0)
     button.on_click(lambda _: left.set())
     return left
 

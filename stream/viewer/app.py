@@ -262,4 +262,5 @@ class App:
             dark=self._dark,
             folder=self._service.folder if self._service is not None else "",
             recording=self._service.file if self._service is not None and not silent else "",
+            take=self._service.take if self._service is not None and not silent else "",
         )

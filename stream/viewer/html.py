@@ -65,7 +65,8 @@ def format_head_html(view: AppSnapshot, pose: PoseMessage | None) -> str:
         f"{format_take_square(view, n)}{escape(_format_track_title(one, view.live))}" for n, one in enumerate(view.tracks)
     )
     state, color = _format_state(view, pose)
-    recording = f'<div><span class="dot"></span> recording to {escape(view.recording)}</div>' if view.recording else ""
+    place = view.recording or view.take
+    recording = f'<div><span class="dot"></span> recording to {escape(place)}</div>' if place else ""
     return wrap_in_box(
         f'<div class="row"><h4>{title}</h4>{format_pill(state, color)}</div>'
         f'<div class="dim">{_format_note(view)}</div>{recording}'

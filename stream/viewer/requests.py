@@ -105,13 +105,14 @@ class ServiceRequests:
     Attributes:
         file: file of the recording that runs, "" if none.
         folder: folder that recordings are written to, "" until it has answered.
+        take: folder of the session that the whole run is recorded to, "" if it is not.
         offset_ns: the publisher's clock less ours [ns], 0 until it has answered.
         tuning: requests to the cameras.
     """
 
     def __init__(self, address: str, keys: KeySettings | None = None, stream: str = "") -> None:
         self._address, self._keys, self._stream = address, keys, stream
-        self.file = self.folder = ""
+        self.file = self.folder = self.take = ""
         self.offset_ns = 0
         self.tuning = TuningRequests(address, keys)
         self._ending = threading.Event()
@@ -172,8 +173,9 @@ class ServiceRequests:
             try:
                 info = client.info()
                 self._check(info)
-                self.file, self.folder = (str(info.get(name, "") or "") for name in ("recording", "recordings"))
+                told = [str(info.get(name, "") or "") for name in ("recording", "recordings", "take")]
+                self.file, self.folder, self.take = told
                 self.offset_ns = client.clock_offset()
             except DuocapError:
-                self.file = ""  # no answer, or none yet
+                self.file = self.take = ""  # no answer, or none yet
         client.close()

@@ -24,6 +24,7 @@ class AppSnapshot:
         dark: whether the page is dark.
         folder: where a recording is written, "" if unknown.
         recording: the file that is being recorded, "" if none.
+        take: folder of the session that the whole run is recorded to, "" if it is not.
     """
 
     tracks: Sequence[ViewerTrack]
@@ -37,6 +38,7 @@ class AppSnapshot:
     dark: bool = True
     folder: str = ""
     recording: str = ""
+    take: str = ""
 
     @property
     def cursor_s(self) -> float:

@@ -5,6 +5,8 @@ from html import escape
 import viser
 
 GOOD, BAD, NEUTRAL = "#12996f", "#d9480f", "#74777d"
+BAD_TEXT = "light-dark(#b3400a, #ff8a5c)"  # of letters, with contrasts of 5.7 and 6.7 to 1
+QUIET_RGB = (73, 80, 87)  # of buttons that are not the usual next one; white letters on it have a contrast of 8 to 1
 
 
 BRIGHT = 0.1791  # relative luminance above which black text has more contrast than white: (1.05 / (L + 0.05))^2 = 21

@@ -8,9 +8,8 @@ from functools import partial
 from pathlib import Path
 from typing import Literal, cast, get_args
 
-import typer
-
 from calibration.camera import Rig
+from calibration.guidance.subject import SubjectGuide
 from calibration.subject.fit import TPose
 from calibration.subject.subject import write_subject
 from calibration.subject.tpose import StartPose, Worn
@@ -20,6 +19,7 @@ from config.markers import MarkerSet
 from config.settings import Settings
 from database.store import PoseDatabase
 from tools.arguments import parse_seconds_range
+from tools.calibrate.held import HeldPose, find_held_tpose
 from tools.calibrate.outcome import print_report, write_outcome
 from tools.calibrate.session import (
     PerformerPrior,
@@ -123,7 +123,7 @@ def calibrate_subject(
     Raises CalibrationError: no T-pose, or a verdict of fail; no file but the picture is written then.
     """
     settings = Settings() if settings is None else settings
-    tposes, names = collect_tposes(task, sources, settings)
+    tposes, names = collect_tposes(task, sources, settings, tell)
     result = fit_subject_to_tposes(task.name, tposes, names, task.rig, task.markers, task.database, task.known)
     if task.motion is not None:
         result = _refine_over_motion(result, task, sources[0], settings, tell)
@@ -168,22 +168,38 @@ def _refine_over_motion(
     return movement.result
 
 
-def collect_tposes(task: SubjectTask, sources: Sequence[TakeSource], settings: Settings) -> tuple[list[TPose], list[str]]:
+def _find_window(task: SubjectTask, recording: CaptureRecording, settings: Settings, tell: Callable[[str], None]) -> TakeWindow:
+    """Return the first T-pose of a recording, and say when it is. Raises CalibrationError: none is held."""
+
+    def make_held() -> HeldPose:
+        return HeldPose(SubjectGuide(task.rig, task.markers, task.database.skeletons), task.rig, settings.match)
+
+    with open_progress_bar("looking for the T-pose") as progress:
+        seconds = find_held_tpose(recording, make_held, progress)
+    tell(f"a T-pose is held from {seconds[0]:.1f} to {seconds[1]:.1f} s (--from and --to choose another)")
+    return TakeWindow(seconds, None)
+
+
+def collect_tposes(
+    task: SubjectTask, sources: Sequence[TakeSource], settings: Settings, tell: Callable[[str], None] = _LOG.info
+) -> tuple[list[TPose], list[str]]:
     """Return the T-poses of all recordings and the name of each.
 
     Args:
         task: the performer.
-        sources: recordings, with the times of the T-poses in them.
+        sources: recordings, with the times of the T-poses in them; without, the first is found.
         settings: settings of the run.
+        tell: called with each line for the user.
     Raises: CalibrationError: no T-pose, naming the take where there are several.
     """
     tposes, names = [], []
-    several = sum(len(source.windows) for source in sources) > 1
+    several = sum(max(len(source.windows), 1) for source in sources) > 1
     for source in sources:
         recording = CaptureRecording(source.spec, settings.detector, task.markers, landmarks=settings.landmarks.model)
+        windows = source.windows or (_find_window(task, recording, settings, tell),)
         with open_progress_bar("T-pose") as progress:
-            found = read_pairs(recording, [window.seconds for window in source.windows], task.rig, progress)
-        for window, pairs in zip(source.windows, found, strict=True):
+            found = read_pairs(recording, [window.seconds for window in windows], task.rig, progress)
+        for window, pairs in zip(windows, found, strict=True):
             called = window.words + (f" of {source.spec.name}" if len(sources) > 1 else "")
             try:
                 worn = window.worn if several or window.worn is not None else "all"
@@ -194,18 +210,10 @@ def collect_tposes(task: SubjectTask, sources: Sequence[TakeSource], settings: S
     return tposes, names
 
 
-def check_take_source(source: str, n_views: int, windows: Sequence[TakeWindow]) -> None:
-    """Raise DuocapError unless two cameras are there, typer.BadParameter unless some T-pose is named.
-
-    Args:
-        source: a video, or a session's folder.
-        n_views: number of views of the source.
-        windows: times during which T-poses are held.
-    """
+def check_take_source(source: str, n_views: int) -> None:
+    """Raise DuocapError unless two cameras are there; source: a video, or a session's folder."""
     if n_views < 2:
         raise DuocapError(
             f"{source}: one camera cannot measure depth, which a performer's size takes; give all recordings of the T-pose: "
             "the subject.toml they give serves replays with one camera too"
         )
-    if not windows:
-        raise typer.BadParameter("say when the T-pose is held: --from S --to S, or --take S:S, once for every T-pose")

@@ -4,12 +4,13 @@ from pathlib import Path
 
 import viser
 
+from capture.background.statistics import is_dark
 from capture.sources.network.address import hide_secrets
 from config.settings import CAMERA_NAMES
 from stream.start.form import FormButton, FormField, StepForm, Value
 from tools.project_file import ProjectFile
 from tools.run.cameras import check_camera_source
-from tools.start.desk import Desk, StepError
+from tools.start.desk import LEARN_S, Desk, StepError
 from tools.start.look import CameraLook, end_looks, list_sources
 
 TICK = "camera "  # before the source in a field's key
@@ -24,6 +25,7 @@ class CamerasStep:
         self._looks: list[CameraLook] = []
         self._shown: list[tuple[int, str, bool]] = []  # what is on the page: the picture, its fault, whether it is ticked
         self._added: list[str] = []
+        self._lit: dict[str, bool] = {}  # whether the room was, in the last picture of a source
         self._sources: list[str] | None = None
 
     def find_result(self, project: ProjectFile) -> str:
@@ -75,7 +77,8 @@ class CamerasStep:
         if len(ticked) > len(CAMERA_NAMES):
             raise StepError(f"{len(ticked)} cameras are ticked; a rig has at most {len(CAMERA_NAMES)}; untick some")
         if ticked != desk.project.cameras:
-            desk.save(cameras=ticked)
+            lit = any(self._lit.get(one, False) for one in ticked)
+            desk.save(cameras=ticked, background=LEARN_S if lit else 0.0)
         desk.wanted = "rig"
         return ""
 
@@ -93,7 +96,8 @@ class CamerasStep:
             desk.page.show_pictures([look.draw(tick) for look, tick in zip(self._looks, ticked, strict=True)])
 
     def leave(self) -> None:
-        """Close the cameras."""
+        """Close the cameras; what their pictures tell of the room is kept."""
+        self._lit |= {look.source: not is_dark(look.image) for look in self._looks if look.image is not None}
         end_looks(self._looks)
         self._looks, self._shown, self._sources = [], [], None
 

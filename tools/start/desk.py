@@ -35,6 +35,7 @@ else:
     END_SIGNAL, OWN_GROUP = signal.SIGINT, 0
 STOP_S = 20.0  # a recording that is ended writes its last chunk, and its processes end in order
 KEPT_LINES = 20
+LEARN_S = 4.0  # of the empty room in a lit one
 SETTLE_S = 1.5  # for browsers to draw the last pose: a body that still moves when it is taken away blanks viser's page
 
 

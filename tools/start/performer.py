@@ -15,9 +15,8 @@ from tools.calibrate.session import PerformerPrior
 from tools.calibrate.subject import SubjectTask
 from tools.guide.subject import calibrate_subject_live
 from tools.project_file import ProjectFile
-from tools.start.desk import Desk, StepError
+from tools.start.desk import LEARN_S, Desk, StepError
 
-LEARN_S = 4.0  # of the empty room in a lit one
 HEIGHT_M = (0.5, 2.5)
 NONE = "none"
 DEFAULT_MARKERS = "all_around"
@@ -54,7 +53,12 @@ class PerformerStep:
                 FormField("markers", "Markers", worn, options, f"{NONE}: by landmarks of the body in the pictures"),
                 FormField("name", "Name", "performer"),
                 FormField("height", "Height [m]", 0.0, hint="shoes off; 0: not known, then it is estimated"),
-                FormField("lit", "Lit room", project.background > 0.0, hint="learn the empty room first"),
+                FormField(
+                    "lit",
+                    "Lit room",
+                    project.background > 0.0,
+                    hint="As the pictures tell; the empty room is learned first",
+                ),
             ),
             (FormButton("pose", "Begin with the T-pose", viser.Icon.PLAYER_PLAY, main=True),),
             done=f"calibrated: {project.subject}" if project.has_subject else "",
@@ -75,7 +79,8 @@ class PerformerStep:
         project, height_m = desk.project, float(values["height"])
         if height_m and not HEIGHT_M[0] <= height_m <= HEIGHT_M[1]:
             raise StepError(f"{height_m:g} is no height of a person in metres; expected 0.5 to 2.5, or 0 where it is not known")
-        markers, learn_s = read_marker_set(str(values["markers"])), LEARN_S if values["lit"] else 0.0
+        markers = read_marker_set(str(values["markers"]))
+        learn_s = LEARN_S if values["lit"] and markers.worn.any() else 0.0  # landmarks need no empty room
         settings, out = desk.settings, project.folder / project.subject
         if not markers.worn.all() or settings.landmarks.model != OFF:
             settings = desk.choose_landmarks()

@@ -12,6 +12,7 @@ from stream.web.html import set_html
 
 RECORD, STOP = "Record", "Stop recording"
 ORIGIN = "Performer to the origin"
+RECORD_RGB = (179, 38, 30)  # white text on it has a contrast of 6.5 to 1
 
 
 class HeadPanel:
@@ -71,7 +72,7 @@ class RecordPanel:
         """Create the widgets."""
         with gui.add_folder("Recording"):
             self._name = gui.add_text("Name", "", hint="Of the file; left empty, the date and time")
-            self._button = gui.add_button(RECORD, icon=viser.Icon.PLAYER_RECORD_FILLED, color="red")
+            self._button = gui.add_button(RECORD, icon=viser.Icon.PLAYER_RECORD_FILLED, color=RECORD_RGB)
             self._place = gui.add_html("")
             self._message = gui.add_html("")
         self._button.on_click(lambda _: self._press())
@@ -82,16 +83,27 @@ class RecordPanel:
 
     def update(self, view: AppSnapshot) -> None:
         """Follow the publishing program: another page may have pressed the button."""
+        self._show_whole_run(view.take)
         running = bool(view.recording)
         if not self._busy and running != self._running:
             self._running = running
             self._button.label = STOP if running else RECORD
             self._button.icon = viser.Icon.PLAYER_STOP_FILLED if running else viser.Icon.PLAYER_RECORD_FILLED
         place = f'<div class="dim">Recordings are written to {escape(view.folder)}</div>' if view.folder else ""
-        set_html(self._place, wrap_in_box(place) if place and not running else "")
+        if not view.take:
+            set_html(self._place, wrap_in_box(place) if place and not running else "")
         disabled = self._busy or view.waiting or view.silent
         if self._button.disabled != disabled:
             self._button.disabled = disabled
+
+    def _show_whole_run(self, take: str) -> None:
+        """Say that the whole run is recorded to a session's folder, which needs no button; "": it is not."""
+        shown = not take
+        if self._button.visible != shown:
+            self._button.visible = self._name.visible = shown
+        if take:
+            words = f'<div><span class="dot"></span> The whole run is recorded to {escape(take)}, until it ends.</div>'
+            set_html(self._place, wrap_in_box(words))
 
     def _recentre(self) -> None:
         """Make the performer the origin."""

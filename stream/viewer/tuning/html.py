@@ -10,7 +10,7 @@ from capture.process.preview_image import Preview
 from config.settings import CAMERA_NAMES
 from stream.protocol.messages import CameraTimeOffset, StatusMessage, read_number
 from stream.viewer.html import wrap_in_box
-from stream.web.html import BAD, GOOD, NEUTRAL, format_pill
+from stream.web.html import BAD, BAD_TEXT, GOOD, NEUTRAL, format_pill
 
 STATES = {
     "live": ("live", GOOD),
@@ -42,7 +42,7 @@ def format_camera_html(camera: str, status: StatusMessage | None, preview: Previ
     state, color = STATES.get(str(details.get("state", "")), ("no word of it", NEUTRAL))
     name = str(details.get("name", ""))[:60]
     health = str(details.get("health", "") or "")[:300]
-    warning = f'<div style="color:{BAD};font-weight:600">{escape(health)}</div>' if health else ""
+    warning = f'<div style="color:{BAD_TEXT};font-weight:600">{escape(health)}</div>' if health else ""
     figures = [escape(name)] * bool(name) + _format_camera_figures(details, preview)
     figures += [f"sharpness {sharpness:.1f}"] if sharpness is not None else []
     return wrap_in_box(
@@ -82,7 +82,7 @@ def _format_detector_mode(preview: Preview | None) -> str:
     if preview is None:
         return "Only cameras of this machine send pictures, while a page looks."
     if preview.flooded:
-        return f'<b style="color:{BAD}">Nearly all is foreground</b>: learn the background, or raise its distance'
+        return f'<b style="color:{BAD_TEXT}">Nearly all is foreground</b>: learn the background, or raise its distance'
     level = f", brighter than {preview.level} of 255" if preview.level is not None else ""
     return f"{MODES.get(preview.mode, '')}{level}"
 

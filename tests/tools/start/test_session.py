@@ -4,6 +4,7 @@ from collections.abc import Sequence
 from contextlib import nullcontext, suppress
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 from calibration.formats.rig_toml import read_rig_toml, write_rig_toml
@@ -121,6 +122,16 @@ def test_the_cameras_that_are_ticked_are_kept_and_the_rig_comes_next(monkeypatch
     kept = read_project_file(Path())
     assert kept is not None and kept.cameras == ("C920", "left.avi")
     assert bench.page.rows[0].result == "2 cameras"
+
+
+def test_a_lit_room_is_seen_in_the_pictures(monkeypatch: pytest.MonkeyPatch) -> None:
+    for grey, wanted_s in ((120, 4.0), (3, 0.0)):
+        bench = Bench(monkeypatch)
+        monkeypatch.setattr(Look, "image", np.full((48, 64, 3), grey, np.uint8))
+        bench.session.turn()
+        bench.press("use", **{"camera C920": True, "camera left.avi": grey > 100})
+        kept = read_project_file(Path())
+        assert kept is not None and kept.background == wanted_s
 
 
 def test_a_step_that_waits_says_for_what(monkeypatch: pytest.MonkeyPatch) -> None:

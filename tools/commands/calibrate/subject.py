@@ -38,7 +38,7 @@ class SubjectOptions:
     ] = None
     start: Annotated[
         float | None,
-        typer.Option("--from", metavar="S", help="Time of the recording from which the T-pose is held [s]."),
+        typer.Option("--from", metavar="S", help="Time of the recording from which the T-pose is held [s]; default as found."),
     ] = None
     end: Annotated[float | None, typer.Option("--to", metavar="S", help="Time until which it is held [s].")] = None
     take: Annotated[
@@ -118,7 +118,9 @@ def subject(settings: Settings, options: SubjectOptions) -> None:
     of_session = len(options.views) == 1 and is_session(folder)
     n_views = len(read_session_camera_names(folder)) if of_session else len(options.views)
     if not cams:
-        check_take_source(options.views[0], n_views, windows)
+        check_take_source(options.views[0], n_views)
+    if not cams and not windows and options.pose in ("a", "stand"):
+        raise typer.BadParameter("only a T-pose is found; say when the pose is held: --from S --to S", param_hint="--pose")
     cameras = read_rig(options.rig, n_views=n_views)
     kept = None if options.old is None else read_subject(options.old)
     worn = read_marker_set(options.markers) if options.markers is not None else kept.markers if kept is not None else None

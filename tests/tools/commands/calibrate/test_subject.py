@@ -88,7 +88,8 @@ def test_part_of_the_markers_that_is_not_there(walked: Walked, tmp_path: Path, c
 @pytest.mark.parametrize(
     ("words", "status", "said"),
     [
-        ((), 2, "--take"),
+        ((), 1, "no T-pose was held for 3 s"),
+        (("--pose", "a"), 2, "only a T-pose is found"),
         (("--from", 0.5), 2, "--from"),
         (("--from", 0.5, "--to", 0.2), 2, "after the first"),
         (("--from", 0, "--to", 1, "--take", "0:1"), 2, "--take"),
