@@ -38,7 +38,7 @@ PHOTO_SIZE, PHOTO_FOV_DEG = (1280, 960), 50.0
 POSED = ("wave", 1.2)  # motion and time [s] of the person in the picture
 FRONT_M, ABOVE_M, TARGET_M = (0.0, 1.2, 4.0), (-0.9, 2.6, 2.6), (0.0, 0.9, 0.0)
 STYLES, STYLE_POSES, STYLE_ACTIVE = ("walk", "reach"), 150, 60
-SHOWN_S = 1.0  # of the motion between keys
+SHOWN_S = 0.4  # of the motion between keys
 AWAY_PX = (30.0, 200.0)
 SETTLED_S, SAVED_S = 3.0, 1.5  # until the page has drawn, which a machine without a graphics card does slowly, and has saved
 
