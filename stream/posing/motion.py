@@ -21,10 +21,10 @@ from reconstruct.observations import Observations
 from reconstruct.pose import TrackingState
 from reconstruct.posing.protocol import FoundPose, Poser
 from reconstruct.posing.style import StylePoser
-from stream.export.retarget import measure_hips_height_m
-from stream.export.take import Take, TakeInfo
 from stream.posing.document import Document, Keyframe, Point, PosingError, StoredPose, check_point, compute_joint_positions_m
 from stream.posing.targets import bring_to_constraints
+from stream.take.retarget import measure_hips_height_m
+from stream.take.take import Take, TakeInfo
 
 SHOWN_HZ = 60.0
 MAX_SECONDS = 60.0
