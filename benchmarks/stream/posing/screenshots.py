@@ -38,7 +38,7 @@ PHOTO_SIZE, PHOTO_FOV_DEG = (1280, 960), 50.0
 POSED = ("wave", 1.2)  # motion and time [s] of the person in the picture
 FRONT_M, ABOVE_M, TARGET_M = (0.0, 1.2, 4.0), (-0.9, 2.6, 2.6), (0.0, 0.9, 0.0)
 STYLES, STYLE_POSES, STYLE_ACTIVE = ("walk", "reach"), 150, 60
-SHOWN_S = 1.0  # of the motion between keys
+SHOWN_S = 0.4  # of the motion between keys
 AWAY_PX = (30.0, 200.0)
 SETTLED_S, SAVED_S = 3.0, 1.5  # until the page has drawn, which a machine without a graphics card does slowly, and has saved
 
@@ -78,18 +78,20 @@ def show_models(look: Look, work: Path) -> None:
         joint_m = compute_joint_positions_m(clip.skeleton, read_posing_session(session).pose)
         return page.find_point(joint_m[JOINT_INDEX[joint]])
 
-    def drag(joint: str, way_px: tuple[float, float]) -> None:
+    def drag(joint: str, way_px: tuple[float, float], n_held: int) -> None:
         x, y = find_joint(joint)
         page.browser.drag((x, y), (x + way_px[0] * look.size[1] / SIZE[1], y + way_px[1] * look.size[1] / SIZE[1]))
+        said = f"{n_held} joints are held"
+        page.browser.wait(said, lambda: said in page.browser.text())
+        time.sleep(SETTLED_S)
 
     with open_page([session], look) as page:
         browser = page.browser
         browser.evaluate(CLOSE_NOTICES)
         browser.press("Set key")
         browser.wait("a key", lambda: "1 key" in browser.text())
-        drag("rightHand", (-80.0, -120.0))
-        drag("leftHand", (30.0, -60.0))
-        browser.wait("both holds", lambda: "4 joints are held" in browser.text())
+        drag("rightHand", (-80.0, -120.0), 3)
+        drag("leftHand", (30.0, -60.0), 4)
         browser.press_key("g")
         keep_picture(page, look, "posing")
         if look.shots:

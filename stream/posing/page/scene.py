@@ -32,6 +32,7 @@ SMALL = ("spine", "chest", "neck", "upperNeck", "leftShoulder", "rightShoulder",
 ARROWS, RINGS = 0.22, 0.28
 BALLS, MOVE, TURN = "Balls", "Arrows", "Rings"  # what a joint is dragged by
 MIN_MOVE_M = 1e-5
+AT_THE_EYE = np.cos(np.radians(35.0))  # an arrow that points at the eye covers its ball, and a pixel of it are centimetres
 FAR_M = 20.0
 LOOK_FROM_M, LOOK_AT_M, UP = (1.3, 1.5, 3.4), (0.0, 0.85, 0.0), (0.0, 1.0, 0.0)
 Drag = Callable[[DragPlace], None]
@@ -232,9 +233,22 @@ class PosingScene:
     def set_axis(self, axis: str) -> None:
         """Have drags and turns go along or about one axis of the world only, x, y or z, or all by an empty name."""
         self.axis = axis
-        active = tuple(not axis or name == axis for name in "xyz")
-        for tool in (self._arrows, self._rings):
-            tool.active_axes = (active[0], active[1], active[2])
+        self._set_active_axes((True, True, True))
+
+    def _set_active_axes(self, seen: Sequence[bool]) -> None:
+        """Have rings and arrows of the axes that are not locked out; arrows of those alone that are seen from the side."""
+        x, y, z = (not self.axis or name == self.axis for name in "xyz")
+        shown = (x, y, z) if self.axis else (seen[0], seen[1], seen[2])
+        for tool, axes in ((self._rings, (x, y, z)), (self._arrows, shown)):
+            if tool.active_axes != axes:
+                tool.active_axes = axes
+
+    def _find_axes_seen(self, at_m: Floats) -> list[bool]:
+        """Return which axes of the world are seen from the side at a place, (3,) [m], in the page that was opened first."""
+        for client in self._server.get_clients().values():
+            sight_m = at_m - np.asarray(client.camera.position)
+            return [bool(abs(part) < AT_THE_EYE * np.linalg.norm(sight_m)) for part in sight_m]
+        return [True, True, True]
 
     def _lock(self, place_m: Floats, begin_m: Floats) -> Floats:
         """Return a place that differs from where the drag began along the locked axis alone."""
@@ -287,6 +301,8 @@ class PosingScene:
         if self.tool == TURN:
             R = compute_forward_kinematics(self._body, pose.rotvec, pose.root_m)[0][row]
             self._rings.wxyz = wxyz_from_matrix(R)
+        if self.tool == MOVE:
+            self._set_active_axes(self._find_axes_seen(at))
 
     def _put(self, name: str, place_m: Floats, ended: bool, page: int) -> None:
         """Report where a joint is dragged to; a place that is none is dropped, as where a page looks along the floor."""

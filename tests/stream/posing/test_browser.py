@@ -1,24 +1,27 @@
-"""Chromium judges the posing page: a dragged ball, which the body follows, the keyboard, near poses, a picture and its camera, a
-browser that dies."""
+"""Chromium judges the posing page: a dragged ball, which the body follows, the keyboard, arrows, a curve that is bent,
+the latent plane, near poses, a picture and its camera, a browser that dies."""
 
 import threading
+import time
 from collections.abc import Iterator
 from pathlib import Path
 
 import cv2
 import numpy as np
 import pytest
+from numpy.typing import ArrayLike
 
 from calibration.placement import intrinsics_from_fov, make_camera_looking_at
 from config.joints import JOINT_INDEX
 from database.builtin.catalog import make_builtin_clip
 from database.geometry.rotations import matrix_from_quaternion
-from reconstruct.models.style.synthesis.synthesizer import Synthesizer
+from reconstruct.models.style.synthesis.synthesizer import Synthesis, Synthesizer
 from reconstruct.posing.style import StylePoser
 from stream.posing.model import PosingModel
 from stream.posing.near import collect_known_poses
 from stream.posing.page.app import PageOptions, PosingApp
 from stream.posing.page.picture import FOLLOWS_FROM, IN_TURN
+from stream.posing.page.scene import BALLS, MOVE, TURN
 from stream.posing.session import PosingSession
 from stream.web.server import open_server
 from tests.support.ports import free_port
@@ -65,9 +68,14 @@ def browser(chromium: str, app: PosingApp) -> Iterator[Browser]:
 
 def on_screen(browser: Browser, app: PosingApp, joint: str) -> tuple[float, float]:
     """Return where a page draws a joint [px]."""
+    return place_on_screen(browser, app, app.session.joints_m()[JOINT_INDEX[joint]])
+
+
+def place_on_screen(browser: Browser, app: PosingApp, at_m: ArrayLike) -> tuple[float, float]:
+    """Return where a page draws a place, (3,) [m], in px."""
     (client,) = app.server.get_clients().values()
     rotation = matrix_from_quaternion(np.roll(client.camera.wxyz, -1))
-    x, y, z = rotation.T @ (app.session.joints_m()[JOINT_INDEX[joint]] - client.camera.position)
+    x, y, z = rotation.T @ (np.asarray(at_m) - client.camera.position)
     width, height = browser.evaluate(
         "(() => { const c = document.querySelector('canvas'); return [c.clientWidth, c.clientHeight]; })()"
     )
@@ -88,6 +96,70 @@ def test_a_ball_is_dragged_and_the_keyboard_works(browser: Browser, app: PosingA
     wait_until(lambda: app.session.document is held)
     browser.click("button", "Let all go")
     wait_until(lambda: not app.session.document.pins)
+
+
+def test_keys_of_other_programs_lock_axes_and_show_tools_with_the_ball_in_front(browser: Browser, app: PosingApp) -> None:
+    row = JOINT_INDEX["rightHand"]
+    x, y = on_screen(browser, app, "rightHand")
+    browser.drag((x, y), (x - 40, y - 80))
+    wait_until(lambda: not app.session.dragged and "rightHand" in app.session.document.pins)
+    browser.press_key("g")
+    wait_until(lambda: app.scene.tool == MOVE)
+    time.sleep(1.0)  # until the arrows are drawn
+    x, y = on_screen(browser, app, "rightHand")
+    first = app.session.document
+    browser.drag((x, y), (x - 40, y - 30))
+    wait_until(lambda: not app.session.dragged and app.session.document is not first)
+    np.testing.assert_allclose(on_screen(browser, app, "rightHand"), (x - 40, y - 30), atol=12.0)
+    browser.press_key("g")
+    browser.press_key("x")
+    wait_until(lambda: app.scene.axis == "x" and app.scene.tool == BALLS)
+    time.sleep(1.0)
+    before, begin_m = app.session.document, app.session.joints_m()[row]
+    x, y = on_screen(browser, app, "rightHand")
+    browser.drag((x, y), (x + 60, y + 60))
+    wait_until(lambda: not app.session.dragged and app.session.document is not before)
+    moved_m = np.array(app.session.document.pins["rightHand"]) - begin_m
+    assert moved_m[0] > 0.05 and np.abs(moved_m[1:]).max() < 0.02
+    browser.press_key("z", modifiers=2)
+    wait_until(lambda: app.session.document is before)
+    browser.press_key("r")
+    wait_until(lambda: app.scene.tool == TURN)
+
+
+def test_a_curve_is_bent_and_the_plane_holds_its_point_by_their_balls(browser: Browser, app: PosingApp) -> None:
+    browser.tick("Latent plane")
+    wait_until(lambda: app._plane._board is not None)
+    board = app._plane._board
+    assert board is not None
+    x, y = place_on_screen(browser, app, board._ball.position)
+    browser.mouse("mouseMoved", x, y, 0)
+    time.sleep(2.0)  # until it is drawn
+    browser.drag((x, y), (x + 40, y - 40))
+    wait_until(lambda: isinstance(app.session.found, Synthesis) and not app.session.dragged and app.session.can_undo)
+    found = app.session.found
+    assert isinstance(found, Synthesis)
+    at = (np.array(place_on_screen(browser, app, board._ball.position)) - (x, y)) / (40, -40)
+    assert (at > 0.7).all() and (at < 1.3).all() and not app.session.unmet()  # both feet are held
+    on_plane = board.plane.latent(board.plane.at(found.latent[0]))
+    np.testing.assert_allclose(found.latent[0], on_plane, atol=1e-9)  # the point is held while what is held is met
+    browser.tick("Latent plane")
+    app.do(lambda session: session.reset())
+    app.motion.set_key()
+    app.motion.scrub(1.0)
+    x, y = on_screen(browser, app, "leftHand")
+    browser.drag((x, y), (x + 20, y - 120))
+    wait_until(lambda: not app.session.dragged and "leftHand" in app.session.document.pins)
+    app.motion.set_key()
+    browser.wait("the motion", lambda: "2 keys, 1.00 s" in browser.text())
+    motion = app.motion.motion
+    assert motion is not None
+    time.sleep(1.0)
+    x, y = place_on_screen(browser, app, motion.take.positions_m()[30, JOINT_INDEX["leftHand"]])
+    browser.drag((x, y), (x + 60, y))
+    browser.wait("a key there", lambda: "3 keys, 1.00 s" in browser.text())
+    assert [key.time_s for key in app.session.document.keys] == [0.0, 0.5, 1.0]
+    np.testing.assert_allclose(on_screen(browser, app, "leftHand"), (x + 60, y), atol=12.0)
 
 
 def test_joints_are_placed_by_clicking_the_picture_from_the_sixth_click_on(browser: Browser, app: PosingApp) -> None:
