@@ -15,7 +15,8 @@ from config.files import read_toml
 from config.joints import CHAINS, JOINT_INDEX, JOINTS
 from config.landmarks import LANDMARK_INDEX, LANDMARKS
 
-KEYS = ("joint", "torso", "offset_m", "color_rgb", "landmark", "landmark_sigma_m")
+KEYS = ("joint", "torso", "offset_m", "color_rgb", "landmark", "landmark_sigma_m", "grip_m")
+HANDS = ("leftHand", "rightHand")
 NO_LANDMARK = -1
 NO_MARKERS: Final = "none"  # the preset of the landmarks alone
 
@@ -29,7 +30,8 @@ class MarkerSet:
     color_rgb: expected colour 0-255, (M, 3), used where has_color (M,) bool.
     landmark: number of the landmark in `config.landmarks.LANDMARKS` where a marker is not worn but found in the picture of the
     body, (M,) int64, NO_LANDMARK elsewhere; landmark_sigma_m: how far it is found from its place, across the line of sight, (M,)
-    [m], 0 elsewhere.
+    [m], 0 elsewhere. grip_m: of a marker on a prop that its joint's hand holds, how far behind that hand the other one holds it,
+    0: not at all, (M,) [m]; NaN for a marker on the body.
     """
 
     names: tuple[str, ...]
@@ -40,11 +42,15 @@ class MarkerSet:
     has_color: Bools
     landmark: Ints = field(default_factory=lambda: np.zeros(0, np.int64))
     landmark_sigma_m: Floats = field(default_factory=lambda: np.zeros(0))
+    grip_m: Floats = field(default_factory=lambda: np.zeros(0))
 
     def __post_init__(self) -> None:
-        if len(self.landmark) != len(self.names):
-            object.__setattr__(self, "landmark", np.full(len(self.names), NO_LANDMARK))
-            object.__setattr__(self, "landmark_sigma_m", np.zeros(len(self.names)))
+        count = len(self.names)
+        if len(self.landmark) != count:
+            object.__setattr__(self, "landmark", np.full(count, NO_LANDMARK))
+            object.__setattr__(self, "landmark_sigma_m", np.zeros(count))
+        if len(self.grip_m) != count:
+            object.__setattr__(self, "grip_m", np.full(count, np.nan))
         for each in fields(self)[1:]:
             array: np.ndarray = getattr(self, each.name)
             array.setflags(write=False)
@@ -116,6 +122,7 @@ def marker_set_from_tables(source: str, tables: dict[str, Any]) -> MarkerSet:
         has_color=np.array([color is not None for color in colors]),
         landmark=np.array([LANDMARK_INDEX.get(table.get("landmark"), NO_LANDMARK) for table in tables.values()], np.int64),
         landmark_sigma_m=np.array([float(table.get("landmark_sigma_m", 0.0)) for table in tables.values()]),
+        grip_m=np.array([float(table.get("grip_m", np.nan)) for table in tables.values()]),
     )
     if int(result.torso.sum()) < 3:
         raise FileFormatError(
@@ -148,6 +155,12 @@ def _check_marker(source: str, name: str, table: object) -> None:
         raise FileFormatError(f"{source}: [{name}] landmark must be one of {', '.join(LANDMARKS)}, got {landmark!r}")
     if not isinstance(sigma_m, float) or not 0.0 < sigma_m <= 1.0:
         raise FileFormatError(f"{source}: [{name}] landmark_sigma_m must be metres, above 0 and at most 1, got {sigma_m!r}")
+    grip_m = table.get("grip_m", 0.0)
+    if not isinstance(grip_m, int | float) or not 0.0 <= grip_m <= 1.0 or ("grip_m" in table and table["joint"] not in HANDS):
+        raise FileFormatError(
+            f"{source}: [{name}] grip_m is for a prop on {' or '.join(HANDS)}: metres from that hand back to the other, 0 to 1 "
+            f"(0: held by one hand), got {grip_m!r} on {table['joint']}"
+        )
     offset = np.abs(table.get("offset_m", [0.0]))
     if not np.all(offset <= 1.5):
         raise FileFormatError(

@@ -38,6 +38,7 @@ def make_parser() -> ArgumentParser:
     parser.add_argument("--quick", action="store_true", help="less of a table, in a minute")
     parser.add_argument("--recording", type=Path, metavar="DIR", help="a recorded T-pose, for filters and smoother")
     parser.add_argument("--seed", type=int, default=1)
+    parser.add_argument("--seeds", type=int, default=0, metavar="N", help="random halves, where a table has such")
     parser.add_argument("--workers", type=int, metavar="N", help="processes; default as many as there is room for")
     parser.add_argument("--scheduler", default="", metavar="ADDRESS", help="of a Dask cluster")
     parser.add_argument("--plot", type=Path, metavar="DIR", help="draw charts of tables that have one")
@@ -45,7 +46,9 @@ def make_parser() -> ArgumentParser:
     page.add_argument(
         "--page", type=Path, metavar="DIR", help="write the papers' pages there; with --motion measure what is missing"
     )
-    page.add_argument("--paper", nargs="+", default=[], metavar="NAME", help="chai, grochow, lai, wei: these pages only")
+    page.add_argument(
+        "--paper", nargs="+", default=[], metavar="NAME", help="chai, chai-behaviours, grochow, lai, wei: these pages only"
+    )
     page.add_argument("--again", action="store_true", help="measure what was measured before, too")
     page.add_argument("--figures", type=Path, default=FIGURES, metavar="DIR", help="of measured figures")
     return parser
@@ -74,6 +77,7 @@ def read_request(asked: Namespace) -> Request:
         quick=asked.quick,
         recording=asked.recording,
         seed=asked.seed,
+        seeds=asked.seeds,
         workers=WorkerPlan(count, asked.scheduler),
     )
 

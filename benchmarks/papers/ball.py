@@ -1,55 +1,66 @@
 """The paper's own search: every pose within the limit of eq. 4 is a neighbour, one hop from the last ones is searched."""
 
 from collections.abc import Iterator
-from dataclasses import dataclass, field
+from dataclasses import replace
 
 import numpy as np
 
 from benchmarks.papers.frame import PaperTable, Request, Row, number_columns, text_columns
 from benchmarks.papers.grown import pick_clips
-from benchmarks.papers.search import make_graph, query_clip, time_exhaustive
+from benchmarks.papers.search import SECONDS, make_graph, query_clip, time_exhaustive
 from config.arrays import Ints, Singles
 from database.graph.neighbours import find_graph
 from database.store import open_database
 from reconstruct.search.examples import Examples
-from reconstruct.search.nearest import Query, compute_distances, find_nearest_examples
+from reconstruct.search.nearest import Query, compute_distances
+from reconstruct.search.walk import PoseSearch
+from tools.evaluate.methods import EstimatorMethod, solve_by
 from tools.evaluate.protocol import protocol_clip
+from tools.evaluate.queries import MotionQuery, load_query
 from tools.evaluate.scores import moving_angles
+from tools.evaluate.synthesis.measure import errors_of
 
 CLIPS = ("14_02", "07_08")
 PAPER = {"boxing": (752.3, 36, 8968, 0.025), "all": (710.1, 31, 9101, 0.014)}
 NEIGHBOURS = 150
 
 
-@dataclass(slots=True)
-class BallSearch:
-    """Chai & Hodgins 2005, section 5: neighbours are sought among the last ones and the poses within `radius_rad` of them (L1).
+class BallSearch(PoseSearch):
+    """Chai & Hodgins 2005, section 5: neighbours are sought among the last ones and the poses within a limit of them (L1).
 
     Balls are found when they are asked for and kept, which gives the same poses as a graph that was computed beforehand.
     """
 
-    examples: Examples
-    radius_rad: float
-    balls: dict[int, Ints] = field(default_factory=dict)
-    last: Ints | None = None
+    def __init__(self, examples: Examples, radius_rad: float) -> None:
+        """Prepare. radius_rad: the limit of eq. 4."""
+        super().__init__(examples, None, None)
+        self._radius_rad, self._balls = radius_rad, dict[int, Ints]()
 
     def find_ball(self, row: int) -> Ints:
         """Return the poses within the limit of a pose, itself included."""
-        if row not in self.balls:
+        if row not in self._balls:
             apart = np.abs(self.examples.pose[:] - self.examples.pose[row]).sum(axis=1)
-            self.balls[row] = np.flatnonzero(apart < self.radius_rad)
-        return self.balls[row]
+            self._balls[row] = np.flatnonzero(apart < self._radius_rad)
+        return self._balls[row]
 
-    def find_nearest(self, query: Query, count: int) -> tuple[Ints, int]:
-        """Return the neighbours found, (K,), and how many poses were examined; the first query examines all."""
-        if self.last is None:
-            self.last = find_nearest_examples(self.examples, query, count)[0]
-            return self.last, len(self.examples)
-        near = np.unique(np.concatenate([self.find_ball(int(row)) for row in self.last]))
+    def nearest(self, query: Query, count: int) -> tuple[Ints, Singles]:
+        """Return the neighbours found, nearest first, and their squared distances, (K,) each; the first query tries all."""
+        last = self.memory[0]
+        if last is None:
+            return super().nearest(query, count)
+        near = np.unique(np.concatenate([self.find_ball(int(row)) for row in last]))
         part = Examples(self.examples.pose[near], self.examples.marker_m[near], self.examples.clip[near], self.examples.fps)
-        distances: Singles = compute_distances(part, query)
-        self.last = near[np.argsort(distances, kind="stable")[:count]]
-        return self.last, len(near)
+        squared, self.examined = compute_distances(part, query), len(near)
+        order = np.argsort(squared, kind="stable")[:count]
+        self.memory = near[order], float(np.sqrt(squared[order[0]]))
+        return near[order], squared[order]
+
+
+def synthesise(query: MotionQuery, examples: Examples, request: Request, search: PoseSearch) -> float:
+    """Return the mean error of poses by the paper's model with a search, in degrees per angle of the file's skeleton."""
+    settings = replace(request.settings.solve, model="paper")
+    method = EstimatorMethod(query.subject, examples, settings, search)
+    return errors_of(query, solve_by(query, method)).means()["asf_deg"]
 
 
 def compute_ball_search(request: Request) -> Iterator[Row]:
@@ -63,13 +74,18 @@ def compute_ball_search(request: Request) -> Iterator[Row]:
             queries, examples = query_clip(which, request, table)
             radius = make_graph(table, find_graph(database) if name == "all" else None).radius_rad
             search, exact = BallSearch(examples, radius), time_exhaustive(examples, queries, NEIGHBOURS)
-            found = [search.find_nearest(query, NEIGHBOURS) for query in queries][1:]
-            examined = np.array([count for _, count in found])
+            found, counts = list[Ints](), list[int]()
+            for query in queries:
+                found.append(search.nearest(query, NEIGHBOURS)[0])
+                counts.append(search.examined)
+            found, examined = found[1:], np.array(counts[1:])
             moving = moving_angles(np.asarray(table.rotvec[:: max(1, len(table.rotvec) // 5000)], float)).ravel()
             off = [
                 np.abs(examples.pose[rows].mean(axis=0) - examples.pose[best].mean(axis=0))[moving].mean()
-                for (rows, _), (best, _) in zip(found, exact.found[1:], strict=True)
+                for rows, (best, _) in zip(found, exact.found[1:], strict=True)
             ]
+            motion = load_query(which, request.motion, request.markers, SECONDS if request.seconds is None else request.seconds)
+            search.forget()
             paper = PAPER["all" if name == "all" else "boxing"] if which.behaviour == "boxing" or name == "all" else (None,) * 4
             yield {
                 "behaviour": which.behaviour,
@@ -81,6 +97,8 @@ def compute_ball_search(request: Request) -> Iterator[Row]:
                 "least": examined.min(),
                 "most": examined.max(),
                 "deg off": float(np.degrees(np.mean(off))),
+                "deg": synthesise(motion, examples, request, search),
+                "deg of all": synthesise(motion, examples, request, PoseSearch(examples, None, None)),
                 **dict(zip(("paper examined", "paper least", "paper most", "paper deg"), paper, strict=True)),
             }
 
@@ -88,11 +106,13 @@ def compute_ball_search(request: Request) -> Iterator[Row]:
 TABLE = PaperTable(
     "search-ball",
     "Chai & Hodgins 2005, Table 1",
-    "the paper's own search: whole balls of eq. 4, one hop; poses examined, degrees of the neighbours' mean from the exact one",
+    "the paper's own search: whole balls of eq. 4, one hop; poses examined, degrees of the neighbours' mean from the exact one,"
+    " degrees of the paper's poses with it and with all tried",
     (
         *text_columns("behaviour", "clip", "database"),
         *number_columns(0, "poses", "frames", "examined", "paper examined", "least", "paper least", "most", "paper most"),
         *number_columns(3, "deg off", "paper deg"),
+        *number_columns(2, "deg", "deg of all"),
     ),
     compute_ball_search,
 )

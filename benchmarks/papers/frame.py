@@ -49,7 +49,8 @@ class Request:
     """What is asked of a table.
 
     only: clips, or what else the table's choices are, none: all; sets: of clips; count: of poses or trials, 0: the table's own;
-    seconds: of a clip, 0: all, None: the table's own; recording: folder of a real recording of a T-pose.
+    seconds: of a clip, 0: all, None: the table's own; recording: folder of a real recording of a T-pose; seeds: random halves, 0:
+    the table's own number.
     """
 
     motion: Path
@@ -63,6 +64,7 @@ class Request:
     quick: bool = False
     recording: Path | None = None
     seed: int = 1
+    seeds: int = 0
     workers: WorkerPlan = ALONE
 
     def choose(self, names: Sequence[str]) -> tuple[str, ...]:

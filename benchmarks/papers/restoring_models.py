@@ -157,7 +157,7 @@ class LocalRestorer:
     def restore(self, observed: Floats, weight: Floats, trade_off: TradeOff) -> Floats:
         """Return means given observed entries with noise of variance s^2 / weight; those of no weight do not count."""
         single, out = self.poses.astype(np.float32), np.empty_like(observed)
-        squared, count = single**2, int(trade_off[0])
+        squared, count = single**2, min(int(trade_off[0]), len(single))
         for first in range(0, len(observed), CHUNK):
             o, w = observed[first : first + CHUNK], weight[first : first + CHUNK]
             distance2 = w.astype(np.float32) @ squared.T - 2.0 * (w * o).astype(np.float32) @ single.T

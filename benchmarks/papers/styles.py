@@ -12,7 +12,7 @@ import numpy as np
 
 from benchmarks.papers.frame import Column, PaperTable, Request, Row, number_columns, text_columns
 from benchmarks.papers.posing import make_constraints
-from benchmarks.papers.posing_cases import SPLITS, TakeSplit, held_out_poses, pose_query, read_ranges, splits
+from benchmarks.papers.posing_cases import SPLITS, TakeSplit, held_out_poses, pose_query, read_ranges, splits, whole_takes
 from config.arrays import Bools, Floats, Ints
 from config.errors import DatabaseError
 from config.joints import JOINT_INDEX
@@ -30,10 +30,15 @@ from reconstruct.posing.local import LocalPoser
 from reconstruct.posing.protocol import Poser
 from reconstruct.posing.style import StylePoser
 from tools.evaluate.scores import position_errors_mm
-from tools.evaluate.synthesis.vicon import find_c3d, vicon_query
+from tools.evaluate.synthesis.vicon import ViconQuery, find_c3d, markers_query, vicon_query
 
 LEARNED_SHARE, N_LEARNED = 0.4, 500  # of a take that is learned from, and poses of it at most
-SHARES = (0.0, 0.5, 0.7, 0.9)  # of markers hidden, others every second
+SHARES, QUICK_SHARES = (0.0, 0.5, 0.7, 0.9), (0.0, 0.5, 0.9)  # of markers hidden, others every second
+GAPPED = "nick_freeform_001.c3d"  # 53 markers, of which 6.6 % are missing in truth
+BLENDED = ("16 walking", "16 running")  # two styles of one person, and takes between them
+BETWEEN = whole_takes("16_35", "16_45")  # jogs
+RUNS = whole_takes("16_48", "16_50", "16_51", "16_52")
+BLENDS = (0.0, 0.25, 0.5, 0.75, 1.0)  # share of the second style
 MARKER_SIGMA_M, KEY_SIGMA_M = 0.01, 0.01
 N_FRAMES, QUICK_FRAMES = 300, 30  # posed of the rest of a take, evenly spaced, or in a row where one begins at the one before
 KEYED = ("leftFoot", "rightFoot", "rightHand")  # the feet and one arm, as in Figure 4
@@ -51,27 +56,26 @@ class OpticalTake:
     valid: Bools
 
 
-def read_optical_take(request: Request) -> OpticalTake:
-    """Read the markers of 02_05 with their pose. Raises DuocapError: there are none."""
+def read_optical_takes(request: Request) -> Iterator[OpticalTake]:
+    """Yield the markers of 02_05 with their pose, and those of the take with gaps. Raises DuocapError: there are none."""
     file = find_c3d(request.motion)
     if file is None:
         raise DatabaseError("no cmu_02_05.c3d beside the motions; set DUOCAP_SHARED_DATA to the folder that holds it in markers/")
-    vicon = vicon_query(file, request.motion, request.markers, 0.0)
+    yield build_optical_take("02_05", vicon_query(file, request.motion, request.markers, 0.0))
+    if (file.parent / GAPPED).is_file():
+        yield build_optical_take(GAPPED.partition("_")[0], markers_query(file.parent / GAPPED, request.markers, 0.0))
+
+
+def build_optical_take(name: str, vicon: ViconQuery) -> OpticalTake:
+    """Return the markers that a query uses and the others as one take."""
     used, others = vicon.query, vicon.others
     return OpticalTake(
-        Clip("02_05", used.subject.skeleton, 60.0, used.rotvec, used.root_m),
+        Clip(name, used.subject.skeleton, 60.0, used.rotvec, used.root_m),
         np.concatenate([used.subject.joint, others.subject.joint]),
         np.concatenate([used.subject.offset_m, others.subject.offset_m]),
         np.concatenate([used.marker_m, others.point_m], axis=1),
         np.concatenate([used.visible, others.valid], axis=1),
     )
-
-
-def keep_active_poses(style: Style) -> Style:
-    """Return a style that knows its active poses alone, so that f(x) = mean + Y' K^-1 k(x) over these, as in the paper."""
-    rows, M = style.active, len(style.active)
-    kept = replace(style, features=style.features[rows], rotvec=style.rotvec[rows], latent=style.latent[rows], fitted=None)
-    return replace(kept, active=np.arange(M), times=style.times.take(rows))
 
 
 def stop_annealing(style: Style) -> Style:
@@ -122,22 +126,27 @@ def pose_missing(take: OpticalTake, rows: Ints, seen: Bools, poser: Poser) -> Ro
 
 
 def compute_missing(request: Request) -> Iterator[Row]:
-    """Yield a row for each share of hidden markers and model. Raises DuocapError."""
-    take = read_optical_take(request)
+    """Yield a row for each take, share of hidden markers and model. Raises DuocapError."""
+    for take in read_optical_takes(request):
+        yield from _hide_shares(take, request)
+
+
+def _hide_shares(take: OpticalTake, request: Request) -> Iterator[Row]:
+    """Yield the rows of one take; a share of 0: only its own gaps."""
     first = round(LEARNED_SHARE * take.clip.n_frames)
     learned = slice_clip(take.clip, 0, first)
     style = learn_style([learned], "beginning")
     posers: dict[str, Poser] = {
         "local": LocalPoser(take.clip.skeleton, learned.rotvec),
-        "paper's f": StylePoser(Synthesizer([keep_active_poses(style)])),
+        "paper's f": StylePoser(Synthesizer([style.keep_active()])),
         "style": StylePoser(Synthesizer([style])),
     }
     count = request.count or (QUICK_FRAMES if request.quick else N_FRAMES)
     rows = np.arange(first + 30, take.clip.n_frames)[:: 2 if not request.quick else 8][:count]
-    for share in SHARES[1::2] if request.quick else SHARES:
+    for share in QUICK_SHARES if request.quick else SHARES:
         seen = hide_markers(take.valid, share, 60, request.seed)
         for name, poser in posers.items():
-            about = {"take": "02_05", "markers": take.point_m.shape[1], "hidden %": 100.0 * share, "model": name}
+            about = {"take": take.clip.name, "markers": take.point_m.shape[1], "hidden %": 100.0 * share, "model": name}
             yield about | pose_missing(take, rows, seen, poser)
 
 
@@ -187,7 +196,7 @@ def _switch_parts(split: TakeSplit, request: Request, count: int) -> Iterator[Ro
     learned = read_ranges(split.learned, request.motion)
     style = learn_style(learned, split.name)
     true = held_out_poses(read_ranges(split.held_out, request.motion), count)
-    styles = {"as it is": style, "not annealed": stop_annealing(style), "paper's f": keep_active_poses(style)}
+    styles = {"as it is": style, "not annealed": stop_annealing(style), "paper's f": style.keep_active()}
     for kind in ("4 points", "6 image points"):
         for name, changed in styles.items():
             synthesizer, found, cold_s, warm_s = Synthesizer([changed]), list[Floats](), 0.0, 0.0
@@ -212,6 +221,24 @@ def _switch_parts(split: TakeSplit, request: Request, count: int) -> Iterator[Ro
             }
 
 
+def compute_blends(request: Request) -> Iterator[Row]:
+    """Yield a row for each kind of points and share of the second of two styles, on poses between them. Raises DuocapError."""
+    walks = next(split.learned for split in SPLITS if split.name == BLENDED[0])
+    styles = [learn_style(read_ranges(takes, request.motion), name) for name, takes in zip(BLENDED, (walks, RUNS), strict=True)]
+    synthesizer = Synthesizer(styles, (0.5, 0.5))
+    true = held_out_poses(read_ranges(BETWEEN, request.motion), request.count or (8 if request.quick else 40))
+    for kind in ("4 points", "6 image points"):
+        asked = [make_constraints(pose_query(kind, joint_m)) for joint_m in true.joint_m]
+        for share in BLENDS:
+            blend = synthesizer.with_shares((1.0 - share, share))
+            found = [blend.synthesize(each) for each in asked]
+            poses = np.array([one.rotvec for one in found]), np.array([one.root_m for one in found])
+            joint_m = compute_forward_kinematics(synthesizer.skeleton, *poses)[1]
+            errors = position_errors_mm(joint_m, true.joint_m).mean(axis=1)
+            about = {"learned": " and ".join(BLENDED), "posed": "jogging", "given": kind, "share": share, "poses": len(errors)}
+            yield about | {"mm": float(errors.mean()), "error": float(errors.std() / np.sqrt(len(errors)))}
+
+
 TABLES = (
     PaperTable(
         "style-missing",
@@ -223,6 +250,14 @@ TABLES = (
             *number_columns(1, "mm", "mm p95", "mm hidden", "ms"),
         ),
         compute_missing,
+        choices=("",),
+    ),
+    PaperTable(
+        "style-blend",
+        "Grochow et al. 2004, eq. 9",
+        "two styles of a person, poses between them: error by the share of the second, which is 0 or 1 without interpolation",
+        (*text_columns("learned", "posed", "given"), Column("share", 2), Column("poses", 0), *number_columns(1, "mm", "error")),
+        compute_blends,
         choices=("",),
     ),
     PaperTable(

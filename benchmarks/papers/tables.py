@@ -11,12 +11,14 @@ from benchmarks.papers import (
     restoring,
     search,
     styles,
+    swordplay,
     synthesis,
 )
 
 TABLES = (
     *synthesis.TABLES,
     *mixture.TABLES,
+    swordplay.TABLE,
     *search.TABLES,
     ball.TABLE,
     dimensionality.TABLE,

@@ -76,6 +76,8 @@ def write_subject(path: Path, subject: Subject) -> None:
         if markers.landmark[m] >= 0:
             tables[name]["landmark"] = LANDMARKS[markers.landmark[m]]
             tables[name]["landmark_sigma_m"] = float(markers.landmark_sigma_m[m])
+        if not math.isnan(markers.grip_m[m]):
+            tables[name]["grip_m"] = float(markers.grip_m[m])
         tables[name]["nominal_offset_m"] = _convert_to_floats(markers.offset_m[m])
         tables[name]["offset_m"] = _convert_to_floats(subject.offset_m[m])
         tables[name]["residual_mm"] = round(float(subject.residual_mm[m]), 3)

@@ -16,6 +16,7 @@ import numpy as np
 from numpy.linalg import LinAlgError
 
 from calibration.camera import Rig
+from calibration.subject.props import find_props
 from calibration.subject.subject import Subject
 from capture.packets import MarkerFrame
 from config.arrays import Floats
@@ -28,6 +29,7 @@ from reconstruct.observations import Observations, compute_landmark_share, obser
 from reconstruct.offline.motion import TakeMotion
 from reconstruct.offline.priors import FramePriors
 from reconstruct.solve.energy import compute_energy
+from reconstruct.solve.grips import build_grips
 from reconstruct.solve.limits import Limits
 from reconstruct.solve.root import RootPrior
 from reconstruct.solve.solver import FrameProblem
@@ -145,6 +147,7 @@ class Chain:
         trust: MarkerTrust = EXACT,
     ) -> None:
         self._subject, self._priors, self._limits, self._fixed, self._head = subject, priors, limits, fixed, head
+        self._grips = build_grips(find_props(subject))
         self._pose_share = [trust.pose_share if frame.shown.all() else trust.gap_share for frame in frames]
         sigma_m = np.full(len(subject.markers), trust.marker_sigma_m)
         if subject.markers.worn.all():
@@ -228,7 +231,8 @@ class Chain:
         share = min(self._pose_share[t] * self._spacing(motion, t), 1.0)
         model = build_local_model(priors.pose[t], FULL, Quadratic(np.zeros(DOFS), share * priors.pose_precision[t]))
         root = RootPrior(motion.rotation[t], motion.position_m[t], FREE, FREE)
-        problem = FrameProblem(body.skeleton, (body.joint, body.offset_m), model, root, seen, limits=self._limits)
+        markers = (body.joint, body.offset_m)
+        problem = FrameProblem(body.skeleton, markers, model, root, seen, limits=self._limits, grips=self._grips)
         A, g = np.empty((N_VARIABLES, N_VARIABLES)), np.empty(N_VARIABLES)
         pose = motion.joints[t, 1:].ravel()
         x = np.concatenate([pose - priors.pose[t], np.zeros(3), motion.position_m[t]])

@@ -4,6 +4,7 @@
                 + sum_i (q_i - limit_i)^2 / (2 s_q^2)   coordinates beyond a limit of their joint, `limits`
                 + sum_m rho(|L_m (x_m - c_m)|^2)        markers in both cameras (eq. 7), `markers`
                 + sum_m rho(|pi(x_m) - u_m|^2 / s_m^2)  markers in one camera (section 6), `views`
+                + sum_i rho(|x_i - y_i|^2 / s^2)        both hands on a prop, `grips`
 
 in units of standard deviations, with rho pseudo-Huber's, so that one wrong marker cannot throw the pose off. A redescending rho
 would: started far away, it takes true markers for outliers and stays there. The variables are those of `linearise`.
@@ -22,6 +23,7 @@ from config.jit import kernel
 from config.joints import N_JOINTS
 from numerics.definite import solve_damped
 from reconstruct.models.local.model import Quadratic
+from reconstruct.solve.grips import GripTerm, add_grips
 from reconstruct.solve.limits import Limits, add_limits
 from reconstruct.solve.linearise import MarkerBody, PoseSpace, compute_marker_jacobian, compute_posed_markers
 from reconstruct.solve.markers import MarkerTerm, add_markers
@@ -43,6 +45,7 @@ class Energy(NamedTuple):
     limits: Limits
     markers: MarkerTerm
     views: ViewTerm
+    grips: GripTerm
 
 
 @kernel
@@ -60,6 +63,7 @@ def compute_energy(x: Floats, terms: Energy, A: Floats, g: Floats) -> float:
     posed = compute_posed_markers(x, terms.space, terms.body)
     energy = add_markers(terms.markers, posed, A, g)
     energy += add_views(terms.views, posed, A, g)
+    energy += add_grips(terms.grips, posed, A, g)
     energy += add_prior(terms.prior, x, A, g)
     energy += add_limits(terms.limits, terms.space, x, A, g)
     return energy

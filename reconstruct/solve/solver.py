@@ -11,6 +11,7 @@ from database.geometry.skeleton import Skeleton
 from reconstruct.models.local.model import FULL_SPAN, LocalModel, Quadratic, find_direction_span
 from reconstruct.observations import Observations
 from reconstruct.solve.energy import Energy, run_levenberg_marquardt
+from reconstruct.solve.grips import NO_GRIPS, Grips, GripTerm
 from reconstruct.solve.limits import NO_LIMITS, Limits
 from reconstruct.solve.linearise import MarkerBody, PoseSpace
 from reconstruct.solve.markers import MarkerTerm
@@ -27,6 +28,7 @@ class FrameProblem:
         root: expected, with its deviations where the model is of the joints alone.
         robust_sigmas: scale of rho.
         limits: limits of the joints.
+        grips: props that both hands hold.
         fixed: the body and the terms of the markers, the same for every rotation.
     """
 
@@ -37,24 +39,30 @@ class FrameProblem:
     observations: Observations
     robust_sigmas: float = 3.0
     limits: Limits = NO_LIMITS
-    fixed: tuple[MarkerBody, MarkerTerm, ViewTerm] = field(init=False, repr=False, compare=False)
+    grips: Grips = NO_GRIPS
+    fixed: tuple[MarkerBody, MarkerTerm, ViewTerm, GripTerm] = field(init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:
         seen, robust2 = self.observations, self.robust_sigmas**2
         in_one = (seen.root_info[:, 0, 0] <= 0.0) * seen.weight_px  # what is triangulated counts once
         scale2 = np.full(len(seen.point_m), robust2) if seen.share is None else robust2 * seen.share
+        joint, offset_m = self.markers
+        grips = GripTerm(len(joint), len(self.grips.joint) // 2, robust2)
+        if grips.n_grips:
+            joint, offset_m = np.concatenate([joint, self.grips.joint]), np.concatenate([offset_m, self.grips.offset_m])
         terms = (
-            MarkerBody(*_pack_chain(self.skeleton), *map(make_read_only, self.markers)),
+            MarkerBody(*_pack_chain(self.skeleton), make_read_only(joint), make_read_only(offset_m)),
             MarkerTerm(make_read_only(seen.point_m), seen.root_info, robust2),
             ViewTerm(seen.ideal, in_one, seen.view_rotation, seen.view_translation, seen.view_focal, make_read_only(scale2)),
+            grips,
         )
         object.__setattr__(self, "fixed", terms)
 
     def energy(self, rotation: Floats) -> Energy:
         """Return the terms of the energy, for rotation vectors of the root that count from a rotation, (3, 3)."""
-        model, (body, markers, views) = self.model, self.fixed
+        model, (body, markers, views, grips) = self.model, self.fixed
         space = PoseSpace(model.mean, model.directions, find_direction_span(model.directions), np.ascontiguousarray(rotation))
-        return Energy(space, body, self._prior(rotation), self.limits, markers, views)
+        return Energy(space, body, self._prior(rotation), self.limits, markers, views, grips)
 
     def _prior(self, rotation: Floats) -> Quadratic:
         """Return what is known before of all variables, (B + 6,)."""

@@ -7,6 +7,7 @@ from functools import partial
 import numpy as np
 
 from calibration.camera import Rig
+from calibration.subject.props import find_props
 from calibration.subject.subject import Subject
 from capture.packets import MarkerFrame
 from config.arrays import Bools, Floats, Ints
@@ -39,10 +40,11 @@ from reconstruct.solve.certainty import (
     compute_frame_deviations,
     estimate_joint_error_m,
 )
+from reconstruct.solve.grips import build_grips
 from reconstruct.solve.limits import NO_LIMITS, compute_limits
 from reconstruct.solve.root import Root, RootPrior, fit_root_to_rays, fit_root_to_torso
 from reconstruct.solve.solver import FrameProblem, Solution, solve_pose
-from reconstruct.track.belief import Belief, Prior, compute_reliance
+from reconstruct.track.belief import Belief, Prior, compute_landmark_reliance, compute_reliance
 from reconstruct.track.models import build_frame_model
 from reconstruct.track.tilt import compute_tilt
 
@@ -114,6 +116,7 @@ class Estimator:
         self._minima: deque[tuple[Estimate, Minimum]] = deque(maxlen=N_MINIMA)  # of a frame's labellings, newest first
         self.joins_models = self._model.carries
         self._limits = compute_limits(sample.pose[:]) if settings.limits and self._model.carries else NO_LIMITS
+        self._grips = build_grips(find_props(subject))
         self._solve = partial(solve_pose, max_iterations=settings.max_iterations)
         self._query_weight = np.full(3 * (N_JOINTS - 1), settings.query_pose_sigma_rad**-2.0)
         self.limb_orders = list_limb_exchanges(subject)
@@ -220,7 +223,9 @@ class Estimator:
         sigma = self.compute_deviations(estimate)
         if sigma is None:
             return np.full(N_JOINTS, MAX_ERROR_M)
-        return add_calibration_error(estimate_joint_error_m(sigma), self.subject)
+        error_m = estimate_joint_error_m(sigma)
+        # That landmarks are off their places lasts, too, and is in it: where they alone tell of a body, nothing else is left.
+        return add_calibration_error(error_m, self.subject) if self.subject.markers.worn.any() else error_m
 
     def compute_deviations(self, estimate: Estimate) -> JointDeviations | None:
         """Return the standard deviations of the joints that expected errors are made of; None where nothing holds the pose."""
@@ -229,7 +234,9 @@ class Estimator:
         if solved is None or told is None:
             return None
         reliance = compute_reliance(estimate.prior, solved)
-        return compute_frame_deviations(minimum, solved, reliance @ told.pose_covariance @ reliance.T)
+        by_landmarks = compute_landmark_reliance(estimate.prior, solved, minimum.pull)
+        lasting = reliance @ told.pose_covariance @ reliance.T
+        return compute_frame_deviations(minimum, solved, lasting, by_landmarks @ by_landmarks.T)
 
     def log_evidence(self, estimate: Estimate) -> float:
         """Return ln of the probability of a frame's markers where they are, given its prior."""
@@ -332,8 +339,8 @@ class Estimator:
 
     def _problem(self, model: LocalModel, root: RootPrior, observations: Observations) -> FrameProblem:
         """Return what a frame is solved from."""
-        markers = (self.subject.joint, self.subject.offset_m)
-        return FrameProblem(self.subject.skeleton, markers, model, root, observations, self._settings.robust_sigmas, self._limits)
+        body, markers = self.subject.skeleton, (self.subject.joint, self.subject.offset_m)
+        return FrameProblem(body, markers, model, root, observations, self._settings.robust_sigmas, self._limits, self._grips)
 
 
 def is_partly_seen(frame: MarkerFrame) -> bool:

@@ -11,13 +11,13 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
+from calibration.subject.props import Prop
 from capture.rate import estimate_frame_period_s
 from config.arrays import Floats
 from config.files import write_atomically
 from config.joints import JOINTS, N_JOINTS, PARENTS
-from database.geometry.skeleton import Skeleton
-from stream.export.resampling import fill_lost_frames, resample_evenly
-from stream.export.take import Take
+from stream.take.resampling import fill_lost_frames, resample_evenly
+from stream.take.take import Take
 
 Triple = tuple[float, float, float]
 
@@ -39,7 +39,7 @@ def write_bvh(file: Path, take: Take) -> None:
 def format_bvh(take: Take) -> str:
     """Return a take as the text of a BVH file."""
     even = fill_lost_frames(resample_evenly(take))
-    lines = ["HIERARCHY", *_format_joint(even.skeleton, 0, 0), "MOTION", f"Frames: {len(even)}"]
+    lines = ["HIERARCHY", *_format_joint(even, 0, 0), "MOTION", f"Frames: {len(even)}"]
     lines.append(f"Frame Time: {estimate_frame_period_s(even.seconds):.9f}")
     values = _compute_channel_values(even)
     cells = " ".join(["%.6f"] * values.shape[1])
@@ -93,10 +93,16 @@ def _unwrap_angles(angles: Triple, before: Triple) -> Triple:
 
 
 def _compute_channel_values(take: Take) -> Floats:
-    """Return one row a frame in the order of the hierarchy: hips' position [cm], then rotations [deg]."""
+    """Return one row a frame in the order of the hierarchy: hips' position [cm], then rotations [deg].
+
+    A prop's, which follow those of the joint that carries it, are the same in every frame.
+    """
     local = take.local_rotations()
     columns = [take.root_m * CM_PER_M]
-    columns += [np.degrees(euler_from_matrix(local[:, joint], find_euler_order(joint))) for joint in _list_depth_first(0)]
+    for joint in _list_depth_first(0):
+        turns = [(local[:, joint], find_euler_order(joint))]
+        turns += [(np.tile(prop.rotation, (len(take), 1, 1)), LIMB_ORDER) for prop in _find_carried(take, joint)]
+        columns += [np.degrees(euler_from_matrix(rotation, order)) for rotation, order in turns]
     return np.concatenate(columns, axis=1)
 
 
@@ -107,18 +113,42 @@ def _list_depth_first(joint: int) -> Iterator[int]:
         yield from _list_depth_first(child)
 
 
-def _format_joint(skeleton: Skeleton, joint: int, depth: int) -> list[str]:
-    """Return the hierarchy of a joint and its descendants; a leaf has an End Site at its tail."""
-    tab = "\t" * depth
-    rotations = " ".join(f"{'XYZ'[axis]}rotation" for axis in find_euler_order(joint))
-    channels = f"3 {rotations}" if depth else f"6 Xposition Yposition Zposition {rotations}"
+def _find_carried(take: Take, joint: int) -> list[Prop]:
+    """Return the props that a joint carries."""
+    return [prop for prop in take.props if prop.joint == joint]
+
+
+def _format_joint(take: Take, joint: int, depth: int) -> list[str]:
+    """Return the hierarchy of a joint and its descendants; a leaf has an End Site at its tail, or a prop."""
+    skeleton, tab, carried = take.skeleton, "\t" * depth, _find_carried(take, joint)
+    channels = f"3 {_format_channels(find_euler_order(joint))}"
+    channels = channels if depth else f"6 Xposition Yposition Zposition {channels[2:]}"
     lines = [f"{tab}{'JOINT' if depth else 'ROOT'} {JOINTS[joint]}", f"{tab}{{"]
     lines += [f"{tab}\tOFFSET {_format_offset_cm(skeleton.offsets_m[joint] * (depth > 0))}", f"{tab}\tCHANNELS {channels}"]
+    for prop in carried:
+        lines += _format_prop(prop, tab + "\t")
     for child in CHILDREN[joint]:
-        lines += _format_joint(skeleton, child, depth + 1)
-    if not CHILDREN[joint]:
-        lines += [f"{tab}\tEnd Site", f"{tab}\t{{", f"{tab}\t\tOFFSET {_format_offset_cm(skeleton.tails_m[joint])}", f"{tab}\t}}"]
+        lines += _format_joint(take, child, depth + 1)
+    if not CHILDREN[joint] and not carried:
+        lines += _format_end(skeleton.tails_m[joint], tab + "\t")
     return [*lines, f"{tab}}}"]
+
+
+def _format_prop(prop: Prop, tab: str) -> list[str]:
+    """Return the hierarchy of a prop: a joint of its own, its far end as End Site."""
+    lines = [f"{tab}JOINT {prop.name}", f"{tab}{{", f"{tab}\tOFFSET {_format_offset_cm(prop.grip_m)}"]
+    lines += [f"{tab}\tCHANNELS 3 {_format_channels(LIMB_ORDER)}", *_format_end(np.array([0.0, 0.0, prop.length_m]), tab + "\t")]
+    return [*lines, f"{tab}}}"]
+
+
+def _format_channels(order: tuple[int, int, int]) -> str:
+    """Return the names of rotation channels."""
+    return " ".join(f"{'XYZ'[axis]}rotation" for axis in order)
+
+
+def _format_end(tail_m: Floats, tab: str) -> list[str]:
+    """Return an End Site."""
+    return [f"{tab}End Site", f"{tab}{{", f"{tab}\tOFFSET {_format_offset_cm(tail_m)}", f"{tab}}}"]
 
 
 def _format_offset_cm(offset_m: NDArray[np.float64]) -> str:

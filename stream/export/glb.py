@@ -2,15 +2,17 @@
 
 The nodes have our joint names (VRM bones) below one `root` at the origin, as engines expect of a humanoid; the rest pose is the
 T-pose standing at the origin, facing +Z; each frame is a key at its own time, the hips' translation is the motion through the
-world. Lost frames have no keys; `extras` lists them.
+world. Lost frames have no keys; `extras` lists them. A prop is a node of its own below the hand, with a rod along its z axis.
 """
 
 from pathlib import Path
 
 import numpy as np
 
+from calibration.subject.props import Prop
 from config.files import write_atomically
 from config.joints import JOINTS, N_JOINTS, PARENTS
+from database.geometry.rotations import quaternion_from_matrix
 from stream.export.gltf import (
     ARRAY_BUFFER,
     ELEMENT_ARRAY_BUFFER,
@@ -25,10 +27,11 @@ from stream.export.gltf import (
     sample_keys,
 )
 from stream.export.mesh.mesh import BodyMesh, build_body_mesh
-from stream.export.take import Take
+from stream.take.take import Take
 
 SKIN_COLOR = (0.48, 0.40, 0.33, 1.0)  # linear RGB
 ROUGHNESS = 0.6
+ROD_M = 0.03  # thickness of a prop: a shinai's
 BODY, ROOT = N_JOINTS, N_JOINTS + 1  # nodes after those of the joints
 
 
@@ -49,16 +52,33 @@ def encode_glb(take: Take) -> bytes:
     body = {"name": "body", "mesh": 0, "skin": 0}
     rotations = {joint: quaternions_from_matrices(keys.rotations[:, joint]) for joint in range(N_JOINTS)}
     motion = add_animation(document, take.info.session or "motion", keys.seconds, rotations, RootTrack(0, keys.root_m))
+    nodes = [*build_joint_nodes(JOINTS, PARENTS, rest), body, {"name": "root", "children": [0]}]
+    rods = [_add_rod(document, prop) for prop in take.props]
+    for number, prop in enumerate(take.props):
+        nodes[prop.joint].setdefault("children", []).append(len(nodes))
+        turn = quaternion_from_matrix(prop.rotation).tolist()
+        nodes.append({"name": prop.name, "mesh": 1 + number, "translation": prop.grip_m.tolist(), "rotation": turn})
     document.tree |= {
         "scenes": [{"name": take.info.subject or "duocap", "nodes": [ROOT, BODY]}],
-        "nodes": [*build_joint_nodes(JOINTS, PARENTS, rest), body, {"name": "root", "children": [0]}],
+        "nodes": nodes,
         "materials": [_build_material()],
-        "meshes": [_add_mesh(document, mesh, rest)],
+        "meshes": [_add_mesh(document, mesh, rest), *rods],
         "skins": [_add_skin(document, rest)],
         "animations": [motion],
         "extras": build_extras(take),
     }
     return document.binary()
+
+
+def _add_rod(document: GltfDocument, prop: Prop) -> Tree:
+    """Store a box along a prop, from behind the last hand to its far end."""
+    ends = -prop.behind_m - ROD_M, prop.length_m
+    corners = np.array([(x, y, z) for z in ends for x, y in ((-1, -1), (1, -1), (1, 1), (-1, 1))]) * (ROD_M / 2, ROD_M / 2, 1.0)
+    sides = [(k, (k + 1) % 4, 4 + (k + 1) % 4, 4 + k) for k in range(4)]
+    faces = [side[:3] + (side[0], *side[2:]) for side in (*sides, (3, 2, 1, 0), (4, 5, 6, 7))]
+    attributes = {"POSITION": document.accessor(corners.astype(np.float32), ARRAY_BUFFER, limits=True)}
+    indices = document.accessor(np.array(faces, np.uint16).ravel(), ELEMENT_ARRAY_BUFFER)
+    return {"name": prop.name, "primitives": [{"attributes": attributes, "indices": indices, "material": 0}]}
 
 
 def _build_material() -> Tree:

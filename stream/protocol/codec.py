@@ -31,7 +31,9 @@ from stream.protocol.messages import (
     FootForce,
     MarkerReading,
     Message,
+    PlacedProp,
     PoseMessage,
+    PropReading,
     RigMessage,
     SkeletonMessage,
     StatusMessage,
@@ -64,13 +66,17 @@ def encode_message(message: Message) -> bytes:
             {"joint": f.joint, "force_n": f.force_n, "center_m": f.center_m, "moment_nm": f.moment_nm}
             for f in message.ground_forces
         ]
-        absent = [name for name in ("ground_forces", "error_m", "views") if not content[name]]
-        for name in absent:  # a live pose has no forces, one of a take no errors and views
+        content["props"] = [prop._asdict() for prop in message.props]
+        absent = [name for name in ("ground_forces", "error_m", "views", "landmarks", "props") if not content[name]]
+        for name in absent:  # a live pose has no forces, one of a take no errors and views, one by markers no landmarks
             del content[name]
     if isinstance(message, SkeletonMessage):
         content["offsets_m"] = np.asarray(message.offsets_m, float).tolist()
         content["rest_xyzw"] = np.asarray(message.rest_xyzw, float).tolist()
         content["tails_m"] = None if message.tails_m is None else np.asarray(message.tails_m, float).tolist()
+        content["props"] = [prop._asdict() for prop in message.props]
+        if not content["props"]:
+            del content["props"]
     if isinstance(message, RigMessage):
         content["cameras"] = [_encode_camera(camera) for camera in message.cameras]
     return TOPIC_OF[type(message)] + b" " + bytes(msgpack.packb(content, use_bin_type=True))
@@ -126,8 +132,45 @@ def _decode_skeleton(content: dict[str, Any]) -> SkeletonMessage:
         subject=read_message_field(content, "subject", str),
         tails_m=tails_m,
         mass_kg=_decode_mass_kg(content),
+        props=_decode_props(content, names),
         **conventions,
     )
+
+
+def _decode_props(content: dict[str, Any], joints: tuple[str, ...]) -> tuple[PropReading, ...]:
+    """Return the props of a skeleton."""
+    found = []
+    for item in _list_props(content):
+        length_m, behind_m = (float(read_message_field(item, key, (int, float))) for key in ("length_m", "behind_m"))
+        name, joint = (read_message_field(item, key, str) for key in ("name", "joint"))
+        if joint not in joints or not (0.0 <= length_m < math.inf and 0.0 <= behind_m < math.inf):
+            raise MalformedMessageError(f"the prop {name!r} of a skeleton is on no joint of it, or has no length; dropped")
+        found.append(PropReading(name, joint, _decode_triple(item, "offset_m"), _decode_rotation(item), length_m, behind_m))
+    return tuple(found)
+
+
+def _decode_placed_props(content: dict[str, Any]) -> tuple[PlacedProp, ...]:
+    """Return the props of a pose."""
+    return tuple(
+        PlacedProp(read_message_field(item, "name", str), _decode_triple(item, "xyz"), _decode_rotation(item))
+        for item in _list_props(content)
+    )
+
+
+def _list_props(content: dict[str, Any]) -> list[dict[str, Any]]:
+    """Return the maps of props."""
+    found: list[Any] = read_message_field(content, "props", list) if "props" in content else []
+    if not all(isinstance(item, dict) for item in found):
+        raise MalformedMessageError("field 'props' must hold a map for each prop; the message was dropped")
+    return found
+
+
+def _decode_rotation(content: dict[str, Any]) -> tuple[float, float, float, float]:
+    """Return the quaternion of a prop."""
+    values = _decode_number_list(content, "rotation_xyzw", int, float)
+    if len(values) != 4 or not abs(math.hypot(*values) - 1.0) < 1e-3:
+        raise MalformedMessageError("the rotation of a prop is no quaternion of unit length; the message was dropped")
+    return float(values[0]), float(values[1]), float(values[2]), float(values[3])
 
 
 def _decode_mass_kg(content: dict[str, Any]) -> float | None:
@@ -206,6 +249,8 @@ def _decode_pose(content: dict[str, Any]) -> PoseMessage:
         ground_forces=_decode_foot_forces(content),
         error_m=_decode_errors_m(content, len(rotations)),
         views=read_int_field(content, "views") if "views" in content else 0,
+        landmarks=_decode_exchanges(content) if "landmarks" in content else (),
+        props=_decode_placed_props(content),
     )
 
 
@@ -217,6 +262,14 @@ def _decode_errors_m(content: dict[str, Any], n_joints: int) -> NDArray[np.float
     if len(error_m) != n_joints or not (error_m >= 0.0).all():
         raise MalformedMessageError(f"field 'error_m' must hold {n_joints} lengths; the message was dropped")
     return error_m.astype(np.float32)
+
+
+def _decode_exchanges(content: dict[str, Any]) -> tuple[str | None, ...]:
+    """Return what the landmarks of each camera have exchanged, None where it has none."""
+    values = read_message_field(content, "landmarks", list)
+    if len(values) > len(CAMERA_NAMES) or not all(value is None or isinstance(value, str) for value in values):
+        raise MalformedMessageError("field 'landmarks' must be a list of text or nil by camera; the message was dropped")
+    return tuple(values)
 
 
 def _decode_foot_forces(content: dict[str, Any]) -> tuple[FootForce, ...]:

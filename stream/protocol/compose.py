@@ -1,20 +1,31 @@
 """Messages from the program's own data: a subject becomes a skeleton message, a rig a rig message, a pose a pose message."""
 
 import hashlib
+from collections.abc import Sequence
 from itertools import compress
 
 import numpy as np
 
 from calibration.camera import Rig
+from calibration.subject.props import Prop, find_props
 from calibration.subject.subject import Subject
-from config.arrays import Floats
+from config.arrays import Floats, Ints
 from config.joints import JOINTS, N_JOINTS, PARENTS, VRM_BONE
+from config.landmarks import ABSENT, Exchange
 from database.contacts import CONTACT_JOINTS
 from database.geometry.kinematics import local_from_charted
-from database.geometry.rotations import quaternion_from_matrix, rotvec_from_matrix
+from database.geometry.rotations import matrix_from_quaternion, quaternion_from_matrix, rotvec_from_matrix
 from database.geometry.skeleton import Skeleton
 from reconstruct.pose import Pose
-from stream.protocol.messages import CameraReading, MarkerReading, PoseMessage, RigMessage, SkeletonMessage
+from stream.protocol.messages import (
+    CameraReading,
+    MarkerReading,
+    PlacedProp,
+    PoseMessage,
+    PropReading,
+    RigMessage,
+    SkeletonMessage,
+)
 
 
 def compute_skeleton_hash(names: tuple[str, ...], parents: tuple[int, ...], offsets_m: Floats) -> str:
@@ -33,16 +44,19 @@ def compute_skeleton_hash(names: tuple[str, ...], parents: tuple[int, ...], offs
 
 def compose_skeleton_message(subject: Subject) -> SkeletonMessage:
     """Return the message of a subject's skeleton; its rest pose is the T-pose, with every joint frame parallel to the world."""
-    return compose_bare_skeleton_message(subject.skeleton, subject.name, subject.markers.names)
+    return compose_bare_skeleton_message(subject.skeleton, subject.name, subject.markers.names, find_props(subject))
 
 
-def compose_bare_skeleton_message(skeleton: Skeleton, name: str, markers: tuple[str, ...] = ()) -> SkeletonMessage:
+def compose_bare_skeleton_message(
+    skeleton: Skeleton, name: str, markers: tuple[str, ...] = (), props: Sequence[Prop] = ()
+) -> SkeletonMessage:
     """Return the message of a skeleton as `compose_skeleton_message` does, of a body that need not wear markers.
 
     Args:
         skeleton: skeleton of the body.
         name: name of the subject.
         markers: names of its markers; empty: none.
+        props: what the hands hold.
     """
     return SkeletonMessage(
         hash=compute_skeleton_hash(JOINTS, PARENTS, skeleton.offsets_m),
@@ -54,7 +68,37 @@ def compose_bare_skeleton_message(skeleton: Skeleton, name: str, markers: tuple[
         markers=markers,
         subject=name,
         tails_m=skeleton.tails_m,
+        props=tuple(_compose_prop(prop) for prop in props),
     )
+
+
+def _compose_prop(prop: Prop) -> PropReading:
+    """Return the reading of a prop."""
+    x, y, z = prop.grip_m.tolist()
+    a, b, c, d = quaternion_from_matrix(prop.rotation).tolist()
+    return PropReading(prop.name, JOINTS[prop.joint], (x, y, z), (a, b, c, d), prop.length_m, prop.behind_m)
+
+
+def place_props(skeleton: SkeletonMessage, local: Floats, root_m: Floats) -> tuple[PlacedProp, ...]:
+    """Return the props of a pose in the world.
+
+    Args:
+        skeleton: with the props.
+        local: rotations of the joints, relative to their parents, (J, 3, 3).
+        root_m: place of the root, (3,) [m].
+    """
+    found = []
+    for prop in skeleton.props:
+        at, turn = np.array(prop.offset_m), matrix_from_quaternion(np.array(prop.rotation_xyzw))
+        j = skeleton.names.index(prop.joint)
+        while j >= 0:
+            at, turn = local[j] @ at, local[j] @ turn
+            at = at + (skeleton.offsets_m[j] if skeleton.parents[j] >= 0 else root_m)
+            j = skeleton.parents[j]
+        x, y, z = at.tolist()
+        a, b, c, d = quaternion_from_matrix(turn).tolist()
+        found.append(PlacedProp(prop.name, (x, y, z), (a, b, c, d)))
+    return tuple(found)
 
 
 def compose_rig_message(rig: Rig, session: str) -> RigMessage:
@@ -80,7 +124,7 @@ def compose_pose_message(
         t_publish_ns: time of publication [ns].
         predicted_ns: time by which the pose is ahead of its capture.
     """
-    root = [float(value) for value in pose.root_m]
+    root, local = [float(value) for value in pose.root_m], local_from_charted(pose.rotvec)
     return PoseMessage(
         hash=skeleton.hash,
         session=session,
@@ -90,7 +134,7 @@ def compose_pose_message(
         skew_ns=pose.skew_ns,
         state=pose.state,
         root_m=(root[0], root[1], root[2]),
-        rotations_xyzw=quaternion_from_matrix(local_from_charted(pose.rotvec)).astype(np.float32),
+        rotations_xyzw=quaternion_from_matrix(local).astype(np.float32),
         joint_source=pose.joint_source,
         confidence=pose.confidence.astype(np.float32),
         contacts=tuple(name for name, touches in zip(CONTACT_JOINTS, pose.contacts, strict=True) if touches),
@@ -99,7 +143,14 @@ def compose_pose_message(
         predicted_ns=predicted_ns,
         error_m=pose.error_m.astype(np.float32),
         views=pose.n_views,
+        landmarks=name_exchanges(pose.exchanged),
+        props=place_props(skeleton, local, pose.root_m),
     )
+
+
+def name_exchanges(exchanged: Ints) -> tuple[str | None, ...]:
+    """Return in words what views have exchanged, (V,), `Exchange`; None for ABSENT."""
+    return tuple(None if state == ABSENT else Exchange(state).name.lower() for state in exchanged.tolist())
 
 
 def _collect_marker_readings(pose: Pose, names: tuple[str, ...]) -> tuple[MarkerReading, ...]:

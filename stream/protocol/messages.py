@@ -18,6 +18,20 @@ from reconstruct.pose import TrackingState
 SCHEMA = 1
 
 
+class PropReading(NamedTuple):
+    """A prop in a hand: joint that carries it, its origin and axes in that joint's frame; z points along it.
+
+    length_m: from the origin to its far end; behind_m: how far behind the origin the other hand holds it, 0: it does not.
+    """
+
+    name: str
+    joint: str
+    offset_m: tuple[float, float, float]
+    rotation_xyzw: tuple[float, float, float, float]
+    length_m: float
+    behind_m: float
+
+
 @dataclass(frozen=True, slots=True)
 class SkeletonMessage:
     """The skeleton of all poses with the same `hash`.
@@ -31,6 +45,7 @@ class SkeletonMessage:
         markers: names.
         tails_m: end of each joint's own bone from the joint in the rest pose, (J, 3), None if unknown.
         mass_kg: mass of the whole body [kg] if forces were computed, None otherwise.
+        props: what the hands hold.
     """
 
     hash: str
@@ -47,6 +62,7 @@ class SkeletonMessage:
     quaternion: str = "xyzw"
     tails_m: Floats | None = None
     mass_kg: float | None = None
+    props: tuple[PropReading, ...] = ()
     schema: int = SCHEMA
 
 
@@ -99,6 +115,14 @@ class MarkerReading(NamedTuple):
     measured: tuple[float, float, float] | None = None
 
 
+class PlacedProp(NamedTuple):
+    """A prop in the world: place of its origin [m], rotation of its axes."""
+
+    name: str
+    xyz: tuple[float, float, float]
+    rotation_xyzw: tuple[float, float, float, float]
+
+
 @dataclass(frozen=True, slots=True)
 class FootForce:
     """The force of the ground on a foot.
@@ -130,6 +154,9 @@ class PoseMessage:
         ground_forces: forces on both feet, left first; empty if they are unknown, as live.
         error_m: expected error of each joint, one standard deviation, (J,) float32 [m], or (0,) if unknown.
         views: number of cameras with a view of the moment, 0 if unknown.
+        landmarks: what the landmarks of each camera's picture have left and right exchanged: `nothing`, `arms`, `legs`, `limbs`
+            (both), `upper` (all down to the hips), `body`; None where it has none; () if the body is not followed by landmarks.
+        props: what the hands hold, in the order of the skeleton's.
     """
 
     hash: str
@@ -150,6 +177,8 @@ class PoseMessage:
     ground_forces: tuple[FootForce, ...] = ()
     error_m: NDArray[np.float32] = field(default_factory=lambda: np.zeros(0, np.float32))
     views: int = 0
+    landmarks: tuple[str | None, ...] = ()
+    props: tuple[PlacedProp, ...] = ()
     schema: int = SCHEMA
 
 

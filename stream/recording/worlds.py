@@ -17,7 +17,15 @@ from config.joints import JOINTS
 from database.geometry.rigid import RigidMotion
 from database.geometry.rotations import matrix_from_quaternion, matrix_from_rotvec, quaternion_from_matrix, rotvec_from_matrix
 from reconstruct.pose import TrackingState
-from stream.protocol.messages import CameraReading, FootForce, MarkerReading, PoseMessage, RigMessage, SkeletonMessage
+from stream.protocol.messages import (
+    CameraReading,
+    FootForce,
+    MarkerReading,
+    PlacedProp,
+    PoseMessage,
+    RigMessage,
+    SkeletonMessage,
+)
 
 LOOKED_S, STEP_S = 60.0, 0.045  # how much of a recording tells its level, and between the poses that are looked at
 Point = tuple[float, float, float]
@@ -89,7 +97,14 @@ def move_pose(pose: PoseMessage, motion: RigidMotion) -> PoseMessage:
     markers = tuple(_move_marker(marker, motion) for marker in pose.markers)
     forces = tuple(_move_force(force, motion) for force in pose.ground_forces)
     root_m = _move_point(pose.root_m, motion)
-    return replace(pose, root_m=root_m, rotations_xyzw=rotations, markers=markers, ground_forces=forces)
+    props = tuple(_move_prop(prop, motion) for prop in pose.props)
+    return replace(pose, root_m=root_m, rotations_xyzw=rotations, markers=markers, ground_forces=forces, props=props)
+
+
+def _move_prop(prop: PlacedProp, motion: RigidMotion) -> PlacedProp:
+    """Return a prop in a world that is moved."""
+    a, b, c, d = quaternion_from_matrix(motion.rotation @ matrix_from_quaternion(np.array(prop.rotation_xyzw))).tolist()
+    return PlacedProp(prop.name, _move_point(prop.xyz, motion), (a, b, c, d))
 
 
 def move_rig_message(rig: RigMessage, motion: RigidMotion) -> RigMessage:

@@ -23,6 +23,7 @@ from database.geometry.rotations import rotvec_from_matrix
 from reconstruct.history import BodyState
 from reconstruct.search.examples import Examples
 from reconstruct.search.nearest import Query, find_nearest_examples
+from reconstruct.search.walk import PoseSearch
 from reconstruct.solve.root import fit_root_to_torso
 from reconstruct.track.estimator import Estimator
 from tools.evaluate.past import MotionHistory
@@ -134,8 +135,9 @@ def ridge_regression(inputs: Floats, outputs: Floats, weights: Floats, at: Float
 class EstimatorMethod:
     """The estimator of live capture; where it gives no pose, the predicted one is taken."""
 
-    def __init__(self, subject: Subject, examples: Examples, settings: SolveSettings) -> None:
-        self._estimator = Estimator(subject, examples, RIG, settings)
+    def __init__(self, subject: Subject, examples: Examples, settings: SolveSettings, search: PoseSearch | None = None) -> None:
+        """Prepare; search: finds the nearest examples, exhaustively if None."""
+        self._estimator = Estimator(subject, examples, RIG, settings, search)
 
     def step(self, frame: MarkerFrame, start: BodyState | None) -> BodyState:
         """Estimate, and add the estimate to the history."""
@@ -181,7 +183,11 @@ def check_methods(names: Iterable[str]) -> None:
 def solve(query: MotionQuery, examples: Examples, settings: SolveSettings, name: str) -> SolvedMotion:
     """Put the markers of a query through a method. Raises DatabaseError: no such method."""
     check_methods([name])
-    method = METHODS[name](query.subject, examples, settings)
+    return solve_by(query, METHODS[name](query.subject, examples, settings))
+
+
+def solve_by(query: MotionQuery, method: Method) -> SolvedMotion:
+    """Put the markers of a query through a method that is at its start."""
     rotvec, root_m = np.empty((len(query), N_JOINTS, 3)), np.empty((len(query), 3))
     spent_s = 0.0
     for n in range(len(query)):

@@ -34,7 +34,7 @@ from reconstruct.models.physics.synthesis.problem import (
 )
 from reconstruct.models.physics.synthesis.start import FirstMotion, build_from_examples, weigh_example_trust
 from reconstruct.pose import TrackingState
-from stream.export.take import Take, TakeInfo
+from stream.take.take import Take, TakeInfo
 from tools.physics.ground import evaluate_motion_forces
 from tools.physics.motion import motion_from_clip, read_motion
 from tools.physics.script import FEET, FootholdAsked, KeyAsked, MotionScript, PathAsked

@@ -12,6 +12,7 @@ from typing import Protocol
 import numpy as np
 
 from calibration.camera import Rig
+from calibration.subject.props import find_props
 from calibration.subject.subject import Subject
 from calibration.world import compute_motion_between, place_rig_in_world
 from capture.clock import now_ns
@@ -29,7 +30,7 @@ from reconstruct.observations import find_monocular_rays, find_nearest_on_rays
 from reconstruct.pipeline import Pipeline
 from reconstruct.pose import Pose, TrackingState, find_swapped_markers
 from reconstruct.search.examples import PoseTable
-from stream.export.take import Take, TakeInfo, build_take
+from stream.take.take import Take, TakeInfo, build_take
 from tools.replay.outlet import ReplayWatch
 from tools.replay.styles import open_styles
 
@@ -75,7 +76,8 @@ class ReplayResult:
 
     def take(self, subject: Subject, info: TakeInfo | None = None) -> Take:
         """Return the poses and the measured markers as a take."""
-        return build_take(subject.skeleton, self.poses, subject.markers.names, info or TakeInfo(subject.name))
+        take = build_take(subject.skeleton, self.poses, subject.markers.names, info or TakeInfo(subject.name))
+        return replace(take, props=find_props(subject))
 
 
 def check_hidden(subject: Subject, hidden: Sequence[str]) -> None:

@@ -48,9 +48,27 @@ def compare_synthesis(rows: Sequence[Row]) -> list[Comparison]:
     return [one for one in found if one.faithful is not None]
 
 
-def weigh_mean(rows: Sequence[Row]) -> float | None:
-    """Return the mean over frames of degrees."""
-    return float(np.average([row["deg"] for row in rows], weights=[row["frames"] for row in rows])) if rows else None
+def compare_behaviours(figure: str) -> Compare:
+    """Return what compares degrees, or millimetres, by behaviour: our nearest neighbours and regression named in the row."""
+
+    def compare(rows: Sequence[Row]) -> list[Comparison]:
+        found, digits = [], 1 if figure == "mm" else 2
+        for behaviour in dict.fromkeys(row["behaviour"] for row in rows):
+            here = [row for row in rows if row["behaviour"] == behaviour]
+            nn, lwr, paper, ours = (
+                weigh_mean([row for row in here if row["method"] == m], figure) for m in ("NN", "LWR", "paper", "ours")
+            )
+            frames = sum(row["frames"] for row in here if row["method"] == "ours")
+            what = f"{behaviour}, {frames} frames, {figure}; NN {nn:.{digits}f}, LWR {lwr:.{digits}f}"
+            found.append(Comparison(what, None, paper, ours, digits=digits))
+        return found
+
+    return compare
+
+
+def weigh_mean(rows: Sequence[Row], figure: str = "deg") -> float | None:
+    """Return the mean over frames of a figure."""
+    return float(np.average([row[figure] for row in rows], weights=[row["frames"] for row in rows])) if rows else None
 
 
 def compare_restoring(task: str, halves: str) -> Compare:
@@ -87,7 +105,7 @@ def name_best(rows: Sequence[Row]) -> str:
 
 
 def compare_atoms(task: str) -> Compare:
-    """Return what compares dictionaries of K atoms: pursuit, as in the paper, and the mean of many codes."""
+    """Return what compares dictionaries of K atoms: pursuit, the mean of many codes, poses of as many numbers."""
 
     def compare(rows: Sequence[Row]) -> list[Comparison]:
         found = []
@@ -95,8 +113,12 @@ def compare_atoms(task: str) -> Compare:
             data, halves, K = key
             omp, ours = (find_row(rows, data=data, halves=halves, K=K, task=task, model=model) for model in ("omp", "k-svd"))
             if omp and ours:
-                error = compute_standard_error(ours["errors"])
-                found.append(Comparison(f"{data}, {halves}, K = {K}", None, omp["error"], ours["error"], error, digits=4))
+                error, what = compute_standard_error(ours["errors"]), f"{data}, {halves}, K = {K}"
+                best = name_best([row for row in rows if (row["data"], row["halves"], row["K"], row["task"]) == (*key, task)])
+                found.append(Comparison(f"{what}: {best}", None, omp["error"], ours["error"], error, digits=4))
+                rival = find_row(rows, data=data, halves=halves, K=K, task=task, model="local-pca")
+                if rival:
+                    found.append(Comparison(f"{what}, local PCA", None, None, rival["error"], digits=4, rival=True))
         return found
 
     return compare
@@ -135,11 +157,21 @@ def compare_search(rows: Sequence[Row]) -> list[Comparison]:
 def compare_missing(rows: Sequence[Row]) -> list[Comparison]:
     """Return millimetres of joints with markers missing: the paper's f over the active set, and ours."""
     found = []
-    for hidden in dict.fromkeys(row["hidden %"] for row in rows):
-        here = {row["model"]: row for row in rows if row["hidden %"] == hidden}
-        what = f"{hidden:.0f} % of {here['style']['markers']} markers hidden, {here['style']['frames']} frames, mm"
+    for take, hidden in dict.fromkeys((row["take"], row["hidden %"]) for row in rows):
+        here = {row["model"]: row for row in rows if (row["take"], row["hidden %"]) == (take, hidden)}
+        hides = f"{hidden:.0f} % of {here['style']['markers']} markers hidden" if hidden else "only its own gaps"
+        what = f"{take}: {hides}, {here['style']['frames']} frames, mm"
         found.append(Comparison(what, None, here["paper's f"]["mm"], here["style"]["mm"], digits=1))
         found.append(Comparison(f"{what}, local model", None, None, here["local"]["mm"], digits=1, rival=True))
+    return found
+
+
+def compare_blends(rows: Sequence[Row]) -> list[Comparison]:
+    """Return millimetres of poses between two styles by the share of the second."""
+    found = []
+    for row in rows:
+        what = f"{row['posed']}, {row['given']}, {row['poses']} poses, share {row['share']:g}"
+        found.append(Comparison(what, None, None, row["mm"], row["error"], digits=1))
     return found
 
 
@@ -179,6 +211,9 @@ def compare_balls(rows: Sequence[Row]) -> list[Comparison]:
         what = f"{row['clip']} {row['behaviour']}, {row['database']} ({row['poses']} poses)"
         found.append(Comparison(f"{what}, examined", row["paper examined"], row["examined"], digits=0))
         found.append(Comparison(f"{what}, degrees off", row["paper deg"], row["deg off"], digits=3))
+        if "deg" in row:
+            found.append(Comparison(f"{what}, poses by it, degrees", None, row["deg"]))
+            found.append(Comparison(f"{what}, poses by trying all, degrees", None, row["deg of all"]))
     return found
 
 
@@ -189,6 +224,27 @@ def compare_mixture(rows: Sequence[Row]) -> list[Comparison]:
         paper, ours = (find_row(rows, clip=clip, database=database, method=method) for method in ("paper", "ours"))
         what = f"{clip} {ours['behaviour']}, {database} ({ours['poses']} poses)"
         found.append(Comparison(what, None, paper.get("deg"), ours["deg"]))
+    return found
+
+
+def compare_one_camera(rows: Sequence[Row]) -> list[Comparison]:
+    """Return degrees per joint angle from two cameras and from one, by marker set."""
+    found = []
+    for row in rows:
+        how = "1 camera" if row["cameras"] == 1 else f"{row['cameras']} cameras"
+        what = f"{row['clip']} {row['behaviour']}, {row['markers']}, {how}, {row['frames']} frames"
+        found.append(Comparison(f"{what}, {row['tracked %']:.0f} % tracked", None, None, row["deg"]))
+    return found
+
+
+def compare_swordplay(rows: Sequence[Row]) -> list[Comparison]:
+    """Return millimetres of joints by how the sword is used; of the hand behind, and degrees of the sword, named in the row."""
+    found = []
+    for clip, way in dict.fromkeys((row["clip"], row["way"]) for row in rows):
+        paper, ours = (find_row(rows, clip=clip, way=way, model=model) for model in ("paper", "ours"))
+        hand = f"hand behind {ours['other hand mm']:.1f} mm, sword {ours['sword deg']:.1f} degrees"
+        what = f"{clip}, {ours['frames']} frames, {way}: {hand}; joints, mm"
+        found.append(Comparison(what, None, paper["mm"], ours["mm"], digits=1))
     return found
 
 

@@ -1,6 +1,6 @@
 """The page of Grochow, Martin, Hertzmann & Popović 2004."""
 
-from benchmarks.papers.page.compare import compare_keys, compare_missing, compare_switches
+from benchmarks.papers.page.compare import compare_blends, compare_keys, compare_missing, compare_switches
 from benchmarks.papers.page.frame import PageItem, PaperPage
 
 ABOUT = """The paper has pictures and two figures: 23 frames a second with 100 active poses in three dimensions, and
@@ -37,10 +37,18 @@ PAGE = PaperPage(
         PageItem(
             "Section 7.3",
             "optical markers missing",
-            "Real Vicon markers of 02_05 (boxing); the style is of the take's first 40 %. A share is hidden, others "
-            "every second. *Paper's model here*: f over the active set.",
+            "Real Vicon markers of 02_05 (boxing, 41) and of a free movement with real gaps (nick, 53). The style is of the "
+            "take's first 40 %. A share is hidden, others every second. *Paper's model here*: f over the active set "
+            "(`--only-active`).",
             "style-missing",
             compare_missing,
+        ),
+        PageItem(
+            "Equation 9",
+            "interpolation of styles",
+            "Walking and running of one person are learned; jogs are posed from few points. Shares 0 and 1 are one style alone.",
+            "style-blend",
+            compare_blends,
         ),
         PageItem(
             "Sections 3, 6 and 8",

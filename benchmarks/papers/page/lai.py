@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 
 from benchmarks.papers.frame import Row
-from benchmarks.papers.page.compare import Compare, compare_atoms, compare_models, compare_restoring
+from benchmarks.papers.page.compare import Compare, compare_models, compare_restoring
 from benchmarks.papers.page.frame import Comparison, PageItem, PaperPage
 from benchmarks.papers.restoring_poses import Halves, Task
 
@@ -56,21 +56,6 @@ PAGE = PaperPage(
                 WHY if task is Task.DENSE else "",
             )
             for n, task in enumerate(Task, 2)
-        ),
-        PageItem(
-            "Section 4.1",
-            "size of the dictionary",
-            "K atoms learned, pursuit against the mean of many codes; completion. The paper's K is lost.",
-            "restoring-atoms",
-            compare_atoms(Task.COMPLETION),
-            only=("omp", "k-svd", "07", "05"),
-        ),
-        PageItem(
-            "Tables 2 to 4",
-            "equal memory",
-            "Every model may hold as many numbers as the others, mean over five subjects, held-out takes.",
-            "restoring-memory",
-            compare_models(Halves.TAKES),
         ),
         PageItem("Figure 3", "restored poses", "A picture; the figures are those of Table 1."),
         PageItem(

@@ -106,4 +106,5 @@ def format_command(item: PageItem, request: Request) -> str:
     words = [*words, "--only " + " ".join(request.only)] if request.only else words
     words = [*words, f"--count {request.count}"] if request.count else words
     words = [*words, f"--seconds {request.seconds:g}"] if request.seconds is not None else words
+    words = [*words, f"--seeds {request.seeds}"] if request.seeds else words
     return " ".join([*words, "--quick"] if request.quick else words)

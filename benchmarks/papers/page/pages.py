@@ -1,5 +1,5 @@
 """The pages of all papers."""
 
-from benchmarks.papers.page import chai, grochow, lai, wei
+from benchmarks.papers.page import chai, chai_behaviours, grochow, lai, lai_sizes, wei
 
-PAGES = (chai.PAGE, grochow.PAGE, lai.PAGE, wei.PAGE)
+PAGES = (chai.PAGE, chai_behaviours.PAGE, grochow.PAGE, lai.PAGE, lai_sizes.PAGE, wei.PAGE)

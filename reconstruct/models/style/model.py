@@ -4,7 +4,7 @@ k(x, x') = alpha exp(-gamma/2 |x - x'|^2) + delta(x, x') / beta
 f(x) = mu + Y' K^-1 k(x),    s2(x) = alpha + 1/beta - k(x)' K^-1 k(x)        over the active set of M points
 """
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 from scipy.linalg import cho_factor, cho_solve, solve_triangular
@@ -89,6 +89,12 @@ class Style:
     def centred(self) -> Floats:
         """Return the modelled features minus their means, (N, D)."""
         return np.ascontiguousarray(self.features[:, self.modelled] - self.mean[self.modelled])
+
+    def keep_active(self) -> "Style":
+        """Return the style that knows its active poses alone: f(x) = mean + Y' K^-1 k(x) is over these, as in the paper."""
+        rows = self.active
+        kept = replace(self, features=self.features[rows], rotvec=self.rotvec[rows], latent=self.latent[rows], fitted=None)
+        return replace(kept, active=np.arange(len(rows)), times=self.times.take(rows))
 
 
 @dataclass(frozen=True, slots=True)

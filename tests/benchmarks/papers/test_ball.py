@@ -28,10 +28,10 @@ def test_one_hop_in_wide_balls_finds_the_nearest_and_in_narrow_ones_examines_few
     wide, narrow = BallSearch(EXAMPLES, np.inf), BallSearch(EXAMPLES, 0.5)
     for row in range(10, 30):
         exact = find_nearest_examples(EXAMPLES, query_of(row), 8)[0]
-        found, examined = wide.find_nearest(query_of(row), 8)
-        assert set(found.tolist()) == set(exact.tolist()) and examined == len(EXAMPLES)
-        found, examined = narrow.find_nearest(query_of(row), 8)
-        assert row == 10 or examined < len(EXAMPLES)
+        found = wide.nearest(query_of(row), 8)[0]
+        assert set(found.tolist()) == set(exact.tolist()) and wide.examined == len(EXAMPLES)
+        narrow.nearest(query_of(row), 8)
+        assert row == 10 or narrow.examined < len(EXAMPLES)
     assert (np.abs(EXAMPLES.pose[narrow.find_ball(12)] - EXAMPLES.pose[12]).sum(axis=1) < 0.5).all() and 12 in narrow.find_ball(
         12
     )

@@ -75,5 +75,5 @@ def test_the_committed_pages_are_those_of_the_committed_figures(tmp_path: Path) 
 
 def test_one_paper_can_be_asked_for(tmp_path: Path) -> None:
     assert [file.name for file in make_pages(PageOptions(tmp_path, ("lai",)))] == ["papers-lai.md", "papers.md"]
-    with pytest.raises(DatabaseError, match="take chai, grochow, lai, wei"):
+    with pytest.raises(DatabaseError, match="take chai, chai-behaviours, grochow, lai, lai-sizes, wei"):
         make_pages(PageOptions(tmp_path, ("newton",)))

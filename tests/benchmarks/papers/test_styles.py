@@ -5,7 +5,7 @@ import pytest
 
 pytest.importorskip("sklearn", reason='needs scikit-learn: pip install "duocap[benchmarks]"')
 
-from benchmarks.papers.styles import KEYED, build_keyed_constraints, hide_markers, keep_active_poses, stop_annealing
+from benchmarks.papers.styles import KEYED, build_keyed_constraints, hide_markers, stop_annealing
 from config.joints import JOINT_INDEX, N_JOINTS
 from database.builtin import build_person_skeleton
 from reconstruct.models.style.features import build_training_poses, subsample_poses
@@ -36,7 +36,7 @@ def test_the_papers_f_is_interpolation_of_the_active_poses() -> None:
     """f(x) = mean + Y' K^-1 k(x) over the active set (eq. 4), and every step of annealing is the learned one without it."""
     clip = walk(build_person_skeleton(1.74))
     style = fit_style(subsample_poses(build_training_poses([clip]), 60), clip.skeleton, "walk", LearnOptions(active=20, steps=1))
-    ours = keep_active_poses(style)
+    ours = style.keep_active()
     model, X = build_evaluator(ours, ours.learned), style.latent[:5] + 0.1
     p, Z = style.learned, style.latent[style.active]
     gram, k = (p.alpha * np.exp(-0.5 * p.gamma * ((a[:, None] - Z[None]) ** 2).sum(axis=2)) for a in (Z, X))

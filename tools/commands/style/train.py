@@ -9,7 +9,8 @@ import typer
 from config.errors import DuocapError
 from config.settings import Settings
 from tools.arguments import check_folders, check_picture
-from tools.commands.options import Builtin, InProject, ModelName, Motions, add_settings_options
+from tools.commands.declaration import InProject, add_settings_options
+from tools.commands.options import Builtin, ModelName, Motions
 
 SUFFIX = ".style"
 
@@ -37,6 +38,9 @@ class StyleTrainOptions:
     frames: Annotated[int, typer.Option(min=1, help="Learn at most so many poses, 20 to 2000.")] = 500
     latent: Annotated[int, typer.Option(min=1, help="Dimensions of the latent space; 2 or 3 are usual.")] = 3
     active: Annotated[int, typer.Option(min=2, help="Poses that predictions are made from; 50 do for short motions.")] = 100
+    only_active: Annotated[
+        bool, typer.Option("--only-active", help="Predict from these alone, as in the paper; other poses lead predictions too.")
+    ] = False
     method: Annotated[
         Literal["heuristic", "direct"],
         typer.Option(help="heuristic: the paper's alternation; direct: everything at once, a better ordered space."),
@@ -71,6 +75,7 @@ def train(_settings: Settings, options: StyleTrainOptions) -> None:
         optimiser=options.optimiser,
         steps=options.steps,
         seed=options.seed,
+        only_active=options.only_active,
     )
     name = options.name or options.out.stem
     train_style(TrainTask(wanted, learning, options.frames, name, options.out, options.plot), typer.echo)

@@ -38,6 +38,7 @@ class LearnOptions:
         steps: steps of the optimiser (direct) or of the alternation (heuristic); 0 for the method's own number.
         noise_variance: variance of the noise of annealing, in scaled features; None for 0.05 with few poses and 0.1 with many.
         seed: seed of that noise.
+        only_active: whether the style knows its active poses alone in the end, as in the paper; else all lead its predictions.
     """
 
     latent: int = 3
@@ -47,6 +48,7 @@ class LearnOptions:
     steps: int = 0
     noise_variance: float | None = None
     seed: int = 1
+    only_active: bool = False
 
 
 def _ignore_progress(done: int, total: int, L: float) -> None:
@@ -86,7 +88,7 @@ def fit_style(
     active = choose_active_set(fit.X, fit.parameters, o.active)
     annealed = anneal_parameters(fit, Y, active, o.noise_variance, o.seed, o.optimiser)
     watch.end(fit.value(Y))
-    return Style(
+    style = Style(
         name,
         skeleton,
         poses.features,
@@ -102,6 +104,7 @@ def fit_style(
         np.array(watch.trace),
         poses.times,
     )
+    return style.keep_active() if o.only_active else style
 
 
 def compute_max_scale(modelled: Bools) -> Floats:

@@ -244,3 +244,11 @@ def test_a_large_gamma_is_a_minimum_and_not_where_learning_starts(Y: Floats, n_l
     found = learn_first_parameters(start, Y, "lbfgs")
     np.testing.assert_allclose(found.value(Y), sound.value(Y), rtol=1e-3)
     assert found.parameters.gamma < 1.1 * sound.parameters.gamma
+
+
+def test_a_style_of_its_active_poses_alone() -> None:
+    whole = fit_style(poses(), skeleton(), "whole", LearnOptions(active=20, steps=2))
+    alone = fit_style(poses(), skeleton(), "alone", LearnOptions(active=20, steps=2, only_active=True))
+    assert len(alone.latent) == 20 and alone.active.tolist() == list(range(20))
+    np.testing.assert_array_equal(alone.latent, whole.latent[whole.active])
+    np.testing.assert_array_equal(alone.rotvec, whole.rotvec[whole.active])

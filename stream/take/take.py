@@ -7,14 +7,15 @@ from importlib import metadata
 import numpy as np
 from numpy.typing import NDArray
 
+from calibration.subject.props import Prop
 from config.arrays import Floats
 from config.errors import DuocapError
-from database.files.c3d_extras import C3dExtras
 from database.geometry.kinematics import compute_forward_kinematics
 from database.geometry.rotations import matrix_from_rotvec, rotvec_from_matrix
 from database.geometry.skeleton import REFERENCE, Skeleton
+from database.marker_files.c3d_extras import C3dExtras
 from reconstruct.pose import Pose, TrackingState
-from stream.export.ground import GroundForces
+from stream.take.ground import GroundForces
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,6 +90,7 @@ class Take:
         forces: forces of the ground on the feet; None if unknown.
         error_m: expected error of each joint (`Pose.error_m`), (N, J) [m]; None if unknown.
         extras: what the C3D that it is from has beside points, for one that is written; None if nothing.
+        props: what the hands hold.
     """
 
     skeleton: Skeleton
@@ -101,6 +103,7 @@ class Take:
     forces: GroundForces | None = None
     error_m: Floats | None = None
     extras: C3dExtras | None = None
+    props: tuple[Prop, ...] = ()
 
     def __post_init__(self) -> None:
         n = len(self.seconds)
@@ -240,4 +243,5 @@ def prepare_for_engine(take: Take) -> Take:
         np.concatenate([rotvec_from_matrix(np.swapaxes(REFERENCE, 1, 2))[None], rotvec]),
         np.concatenate([[[0.0, height_m, 0.0]], root_m]),
         info=take.info,
+        props=take.props,
     )

@@ -7,11 +7,12 @@ from itertools import groupby
 
 import numpy as np
 
+from calibration.subject.props import Prop
 from calibration.subject.subject import Subject
 from capture.sockets.wire import MalformedMessageError
 from config.arrays import Bools, Floats
 from config.errors import FileFormatError
-from config.joints import JOINTS, N_JOINTS, PARENTS
+from config.joints import JOINT_INDEX, JOINTS, N_JOINTS, PARENTS
 from config.markers import MarkerSet
 from config.settings import CAMERA_NAMES
 from database.contacts import CONTACT_JOINTS
@@ -19,12 +20,12 @@ from database.geometry.kinematics import charted_from_local
 from database.geometry.rotations import matrix_from_quaternion
 from database.geometry.skeleton import Skeleton
 from reconstruct.pose import Pose
-from stream.export.ground import GroundForces, forces_from_messages
-from stream.export.resampling import resample_markers
-from stream.export.take import MarkerTracks, Take, TakeInfo, build_take, find_increasing_times
 from stream.protocol.codec import decode_message
-from stream.protocol.messages import PoseMessage, SkeletonMessage
+from stream.protocol.messages import PoseMessage, PropReading, SkeletonMessage
 from stream.recording.recording import Recording
+from stream.take.ground import GroundForces, forces_from_messages
+from stream.take.resampling import resample_markers
+from stream.take.take import MarkerTracks, Take, TakeInfo, build_take, find_increasing_times
 
 SEEN_BY = frozenset(range(len(CAMERA_NAMES)))  # the places of the cameras in a rig
 LEAF_SHARE = 0.5  # length of a leaf's own bone, relative to the bone before, if unknown
@@ -42,6 +43,7 @@ class RecordedMotion:
         marker_names: names of the markers of the poses.
         note: note for the user on poses that were left out of the recording, or empty.
         forces: forces of the ground, one row for each pose; None if the recording has none.
+        props: what the hands hold.
     """
 
     subject: Subject
@@ -50,11 +52,12 @@ class RecordedMotion:
     info: TakeInfo
     note: str
     forces: GroundForces | None = None
+    props: tuple[Prop, ...] = ()
 
     def take(self, poses: Sequence[Pose] | None = None) -> Take:
         """Return the poses, or others instead (smoothed ones, of the same times), as a take."""
         chosen = self.poses if poses is None else poses
-        take = build_take(self.subject.skeleton, chosen, self.marker_names, self.info)
+        take = replace(build_take(self.subject.skeleton, chosen, self.marker_names, self.info), props=self.props)
         if self.forces is None or len(chosen) != len(self.forces):
             return take
         return replace(take, forces=self.forces.rows(find_increasing_times([pose.t_capture_ns for pose in chosen])))
@@ -83,7 +86,15 @@ def read_longest_motion(recording: Recording, progress: Progress = lambda done, 
         text for text in (_format_left_out(runs, messages), f"{n_damaged} poses are damaged" * (n_damaged > 0)) if text
     )
     forces = forces_from_messages(messages, skeleton.mass_kg)
-    return RecordedMotion(subject, convert_poses(messages, skeleton), skeleton.markers, info, note, forces)
+    props = tuple(_read_prop(reading) for reading in skeleton.props)
+    return RecordedMotion(subject, convert_poses(messages, skeleton), skeleton.markers, info, note, forces, props)
+
+
+def _read_prop(reading: PropReading) -> Prop:
+    """Return a prop of a skeleton message."""
+    rotation = matrix_from_quaternion(np.array(reading.rotation_xyzw))
+    offset_m = np.array(reading.offset_m)
+    return Prop(reading.name, JOINT_INDEX[reading.joint], offset_m, rotation, reading.length_m, reading.behind_m)
 
 
 def _read_poses(recording: Recording, progress: Progress) -> tuple[list[PoseMessage], int]:

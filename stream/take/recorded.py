@@ -15,12 +15,12 @@ from config.joints import N_JOINTS
 from database.contacts import CONTACT_JOINTS
 from database.geometry.rotations import quaternion_from_matrix
 from reconstruct.pose import JointSource, TrackingState
-from stream.export.take import Take
 from stream.protocol.codec import encode_message
-from stream.protocol.compose import compose_bare_skeleton_message
+from stream.protocol.compose import compose_bare_skeleton_message, place_props
 from stream.protocol.messages import MarkerReading, PoseMessage, SkeletonMessage
 from stream.recording.outputs import build_recording_metadata
 from stream.recording.recorder import FLOOR_KNOWN, build_recording
+from stream.take.take import Take
 
 SESSION = "take"
 
@@ -35,7 +35,7 @@ def encode_recording(take: Take) -> bytes:
     info = take.info
     session = info.session or SESSION
     names = () if take.markers is None else take.markers.names
-    skeleton = compose_bare_skeleton_message(take.skeleton, info.subject, names)
+    skeleton = compose_bare_skeleton_message(take.skeleton, info.subject, names, take.props)
     skeleton = replace(skeleton, mass_kg=None if take.forces is None else take.forces.mass_kg)
     metadata = build_recording_metadata(skeleton, session) | {"source": info.source, FLOOR_KNOWN: "yes"}
     if info.recorded:
@@ -46,7 +46,8 @@ def encode_recording(take: Take) -> bytes:
 def _encode_messages(take: Take, skeleton: SkeletonMessage, session: str) -> Iterator[tuple[bytes, int, int]]:
     """Return the payloads with their times and numbers: the skeleton, then every pose."""
     yield encode_message(skeleton), 0, 0
-    xyzw = quaternion_from_matrix(take.local_rotations()).astype(np.float32)
+    local = take.local_rotations()
+    xyzw = quaternion_from_matrix(local).astype(np.float32)
     source = np.full(N_JOINTS, JointSource.INFERRED, np.uint8)
     for n, seconds in enumerate(take.seconds.tolist()):
         t_ns, lost = round(1e9 * seconds), take.states[n] is TrackingState.LOST
@@ -68,6 +69,7 @@ def _encode_messages(take: Take, skeleton: SkeletonMessage, session: str) -> Ite
             markers=_build_markers(take, n),
             latency_ns={},
             ground_forces=feet,
+            props=place_props(skeleton, local[n], take.root_m[n]),
         )
         yield encode_message(pose), t_ns, n
 

@@ -9,7 +9,7 @@ from capture.rate import MIN_GAP, count_missing_frames, estimate_frame_period_s
 from config.arrays import Floats
 from database.geometry.rotations import matrix_from_rotvec, rotvec_from_matrix
 from reconstruct.pose import TrackingState
-from stream.export.take import MarkerTracks, Take
+from stream.take.take import MarkerTracks, Take
 
 AT_FRAME = 0.05  # periods within which a marker's position is that of the frame
 MAX_BRIDGE_S = 0.25  # gap over which joints may be interpolated
@@ -48,6 +48,7 @@ def resample_evenly(take: Take, fps: float | None = None) -> Take:
         info=take.info,
         forces=None if take.forces is None else take.forces.between(after, share),
         error_m=None if take.error_m is None else np.maximum(take.error_m[after - 1], take.error_m[after]),
+        props=take.props,
     )
 
 

@@ -1,0 +1,33 @@
+"""The second page of Lai, Yuen & Lee 2012: dictionaries by their size, and all models with equal memory."""
+
+from benchmarks.papers.page.compare import compare_atoms, compare_models
+from benchmarks.papers.page.frame import PageItem, PaperPage
+from benchmarks.papers.restoring_poses import Halves, Task
+
+ABOUT = """Models, noise and errors are those of [sparse coding](papers-lai.md), whose tables by subject have no limit of memory.
+"""
+
+PAGE = PaperPage(
+    "lai-sizes",
+    "papers-dictionaries.md",
+    "Lai, Yuen & Lee 2012: sizes of dictionaries",
+    (
+        PageItem(
+            "Section 4.1",
+            "size of the dictionary",
+            "K atoms learned from dances, pursuit against the mean of many codes; completion of takes held out. *Local PCA*: of "
+            "training poses that are as many numbers as K atoms. The paper's K is lost.",
+            "restoring-atoms",
+            compare_atoms(Task.COMPLETION),
+            only=("omp", "k-svd", "local-pca", "05"),
+        ),
+        PageItem(
+            "Tables 2 to 4",
+            "equal memory",
+            "Every model may hold 8,000 numbers, mean over five subjects, held-out takes.",
+            "restoring-memory",
+            compare_models(Halves.TAKES),
+        ),
+    ),
+    ABOUT,
+)
