@@ -127,7 +127,8 @@ def measure_left_out(field: ForceField, file: Path, first_s: float, last_s: floa
     found, seconds = {"spline": splines, "start": first.q}, 0.0
     if starts:
         found["oracle"] = find_true_start(problem, q, parts)
-    for name, weights in ({} if starts else list_methods(problem.weights)).items():
+    methods: dict[str, SynthesisWeights] = {} if starts else list_methods(problem.weights)
+    for name, weights in methods.items():
         began = time.process_time()
         found[name] = animate_motion(replace(problem, weights=weights), first.q, GIVEN).q
         seconds = seconds or time.process_time() - began
