@@ -5,8 +5,9 @@
 Prints the RMS distance of all joints from the real motion [mm] and from the start of the search, which is the nearest chain of
 examples bent to the two poses, and the residual of eq. 1 [% of the weight]. *All* is the whole energy; the others leave out one
 term each, from the same start. Rivals: splines between the poses; physics in the subspace of states without a field of forces
-(Safonova et al. 2004); physics alone (least squared torques, from the splines, as it knows no examples). Clips of people that the
-field knows and of others apart.
+(Safonova et al. 2004); physics alone (least squared torques, from the splines, as it knows no examples). Clips of people that
+the field knows and of others apart. --starts leaves the solves out and prints, beside splines and start, the oracle of a start:
+of the best stretch of every example that one which is nearest to the real motion, bent to the two poses.
 """
 
 import argparse
@@ -16,10 +17,17 @@ from pathlib import Path
 
 import numpy as np
 
-from config.arrays import Floats
+from config.arrays import Bools, Floats
 from database.files.cleaning import clean_clip
 from database.files.read import read_clip
 from reconstruct.models.physics.body import build_body
+from reconstruct.models.physics.field.examples import (
+    FAR,
+    bend_stretch,
+    build_example_bank,
+    find_nearest_stretch,
+    sample_configurations,
+)
 from reconstruct.models.physics.field.field import ForceField
 from reconstruct.models.physics.field.file import read_field
 from reconstruct.models.physics.field.prepare import prepare_field_motion
@@ -81,7 +89,29 @@ class LeftOutFigures:
     seconds: float
 
 
-def measure_left_out(field: ForceField, file: Path, first_s: float, last_s: float) -> LeftOutFigures:
+def find_true_start(problem: MotionProblem, real: Floats, parts: Bools) -> Floats:
+    """Return the start that is nearest to the real motion, (N, 95): a stretch of one example, bent to the two poses.
+
+    Args:
+        problem: the problem, with its field.
+        real: the real motion, (N, 95).
+        parts: its contacts, (N, 2, 3).
+    """
+    assert problem.field is not None
+    examples, n, dynamics = problem.field.examples, len(real), problem.dynamics()
+    bank, truth = build_example_bank(examples, problem.units), compute_joint_positions(dynamics, real)
+    best, least = real, np.inf
+    for k in range(len(examples.start) - 1):
+        rows, distance = find_nearest_stretch(bank, real[0], real[-1], n / problem.fps, parts, [k])
+        if distance < FAR:
+            bent = bend_stretch(dynamics, sample_configurations(examples.q, np.linspace(*rows, n)), real[0], real[-1])
+            off = compute_rms_mm(compute_joint_positions(dynamics, bent), truth)
+            if off < least:
+                best, least = bent, off
+    return best
+
+
+def measure_left_out(field: ForceField, file: Path, first_s: float, last_s: float, starts: bool = False) -> LeftOutFigures:
     """Return the figures of one clip."""
     motion = prepare_field_motion(clean_clip(read_clip(file))[0])
     rows = slice(round(first_s * FPS), round(last_s * FPS) + 1)
@@ -95,12 +125,16 @@ def measure_left_out(field: ForceField, file: Path, first_s: float, last_s: floa
     first = build_from_examples(problem, parts)
     problem = weigh_example_trust(problem, first)
     found, seconds = {"spline": splines, "start": first.q}, 0.0
-    for name, weights in list_methods(problem.weights).items():
+    if starts:
+        found["oracle"] = find_true_start(problem, q, parts)
+    methods: dict[str, SynthesisWeights] = {} if starts else list_methods(problem.weights)
+    for name, weights in methods.items():
         began = time.process_time()
         found[name] = animate_motion(replace(problem, weights=weights), first.q, GIVEN).q
         seconds = seconds or time.process_time() - began
-    alone = replace(problem, field=None, example=None, weights=SynthesisWeights(torque=TORQUE))
-    found["physics alone"] = animate_motion(alone, splines, AnimateOptions(0, 40, 0)).q
+    if not starts:
+        alone = replace(problem, field=None, example=None, weights=SynthesisWeights(torque=TORQUE))
+        found["physics alone"] = animate_motion(alone, splines, AnimateOptions(0, 40, 0)).q
     place = {name: compute_joint_positions(dynamics, got) for name, got in found.items()}
     real = compute_joint_positions(dynamics, q)
     return LeftOutFigures(
@@ -128,6 +162,7 @@ def main() -> None:
     parser.add_argument("--field", type=Path, required=True)
     parser.add_argument("--motions", type=Path, required=True)
     parser.add_argument("--only", nargs="*", default=None)
+    parser.add_argument("--starts", action="store_true")
     options = parser.parse_args()
     field = read_field(options.field)
     every: dict[bool, list[LeftOutFigures]] = {True: [], False: []}
@@ -135,7 +170,7 @@ def main() -> None:
         if options.only and name not in options.only:
             continue
         subject = name[: name.index("_")]
-        got = measure_left_out(field, options.motions / subject / f"{name}.amc", first_s, last_s)
+        got = measure_left_out(field, options.motions / subject / f"{name}.amc", first_s, last_s, options.starts)
         if not any(every.values()):
             print("| clip | examples at | " + " | ".join(got.rms_mm) + " | s |\n|" + (len(got.rms_mm) + 3) * "---|")
         every[subject in KNOWN].append(got)
@@ -145,6 +180,8 @@ def main() -> None:
         if figures:
             means = [f"{np.mean([each.rms_mm[method] for each in figures]):.1f}" for method in figures[0].rms_mm]
             print(f"| {'known' if known else 'new'} people | | " + " | ".join(means) + " | |")
+    if options.starts:
+        return
     total = [each for figures in every.values() for each in figures]
     best = sum(min(each.rms_mm, key=lambda method: each.rms_mm[method]) == "all" for each in total)
     no_worse = sum(each.rms_mm["all"] <= each.rms_mm["start"] for each in total)

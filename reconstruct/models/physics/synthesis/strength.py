@@ -13,7 +13,7 @@ import numpy as np
 
 from config.arrays import Floats
 from config.joints import JOINT_INDEX
-from reconstruct.models.physics.body import Body
+from reconstruct.models.physics.body import Body, estimate_stature_m
 from reconstruct.models.physics.dynamics import N_TANGENT, find_joint_rows
 from reconstruct.models.physics.field.state import STANDARD_GRAVITY
 
@@ -44,7 +44,7 @@ LEGS = (
 def compute_torque_limits(body: Body) -> tuple[Floats, Floats]:
     """Return the least and the largest torque of each row of u, (72,) each [Nm]; infinite where there is no limit."""
     least, largest = np.full(N_TANGENT, -np.inf), np.full(N_TANGENT, np.inf)
-    unit = body.total_kg * STANDARD_GRAVITY * body.skeleton.height_m
+    unit = body.total_kg * STANDARD_GRAVITY * estimate_stature_m(body.skeleton)
     for side in ("left", "right"):
         for each in LEGS:
             row = find_joint_rows(JOINT_INDEX[side + each.joint]).start

@@ -121,6 +121,24 @@ to = 0.3
     assert again.seconds == 1.0 and again.footholds[0].last_s == 0.4 and again.forces[0].last_s == 0.6
 
 
+def test_a_script_has_a_way_and_what_lies_on_it(tmp_path: Path) -> None:
+    more = """
+[[path]]
+joint = "hips"
+points = [[0.0, 0.0, 0.0], [0.5, 0.1, 0.6]]
+within_m = 0.1
+[[obstacle]]
+place_m = [0.0, 0.4]
+size_m = [1.0, 0.1]
+height_m = 0.2
+"""
+    (tmp_path / "way.toml").write_text(SCRIPT + more)
+    script = read_script(tmp_path / "way.toml").at_tempo(0.5)
+    np.testing.assert_allclose(script.paths[0].points, [[0.0, 0.0, 0.0], [1.0, 0.1, 0.6]])
+    assert script.paths[0].within_m == 0.1 and script.mounds[0].height_m == 0.2
+    assert script.mounds[0].compute_ground(np.array([0.0, 0.4]))[0] == pytest.approx(0.2, abs=0.03)
+
+
 BAD = {
     "feild = 1": "unknown key 'feild' (did you mean 'field'?)",  # codespell:ignore
     'field = "walk"': "no [[key]]",
@@ -135,6 +153,7 @@ BAD = {
     SCRIPT + '[[segment]]\njoint = "leftFoot"\nmass_kg = 0.0': "mass_kg must be a number above 0",
     SCRIPT + "[body]\nmass_kg = -70": "mass_kg must be a number above 0",
     SCRIPT + '[[path]]\njoint = "head"\npoints = [[0.1, 0, 1, 0]]': "give two at least",
+    SCRIPT + "[[obstacle]]\nplace_m = [0, 1]\nsize_m = [0, 1]\nheight_m = 0.2": "size_m must be above 0",
     SCRIPT + '[[foothold]]\nfoot = "lefd"\nplace_m = [0, 0]': "did you mean 'left'?",
     SCRIPT.replace("at = 2.0", "at = nan"): "at must be a number",
     'tempo = "slow"\n' + SCRIPT: "tempo must be a number",
