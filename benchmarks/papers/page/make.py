@@ -1,6 +1,7 @@
 """Make the pages: measure what was not measured, keep it as JSON, and write Markdown."""
 
 import json
+import os
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -77,13 +78,15 @@ def measure_item(item: PageItem, options: PageOptions) -> MeasuredItem:
     if options.request is not None and (options.again or not file.is_file()):
         only, seconds = item.only, item.seconds
         request = replace(options.request, only=only, count=item.count or options.request.count, seconds=seconds)
+        begin = os.times()
         rows = [keep_figures(row) for row in find_table(item.table).compute_rows(request)]
+        spent_s = sum(now - then for now, then in zip(os.times()[:4], begin[:4], strict=True))  # with workers that have ended
         file.parent.mkdir(parents=True, exist_ok=True)
-        write_figures(file, {"command": format_command(item, request), "rows": rows})
+        write_figures(file, {"command": format_command(item, request), "processor_s": round(spent_s, 1), "rows": rows})
     if not file.is_file():
         return MeasuredItem(item)
     kept = json.loads(file.read_text("utf-8"))
-    return MeasuredItem(item, tuple(kept["rows"]), kept["command"])
+    return MeasuredItem(item, tuple(kept["rows"]), kept["command"], kept.get("processor_s", 0.0))
 
 
 def find_table(name: str) -> PaperTable:
