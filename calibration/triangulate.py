@@ -179,7 +179,7 @@ def _write_midpoint(a: Floats, z: Floats, p: Floats) -> None:
         p[k] = 0.5 * (a[k] + along[0] * a[3 + k] + z[k] + along[1] * z[3 + k])
 
 
-@kernel
+@inline_kernel
 def _write_normal_equations(
     cameras: Floats,
     px: Floats,

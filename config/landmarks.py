@@ -1,6 +1,11 @@
 """The landmarks of a body in a picture: the 33 of BlazePose (Bazarevsky et al. 2020), in its order and by its names."""
 
+from enum import IntEnum
 from typing import Final
+
+import numpy as np
+
+from config.arrays import Ints, make_read_only
 
 LANDMARKS: Final[tuple[str, ...]] = (
     "nose",
@@ -48,3 +53,53 @@ def _mirror_landmark_name(name: str) -> str:
 
 # Index of the same landmark on the other side.
 MIRRORED: Final[tuple[int, ...]] = tuple(LANDMARK_INDEX[_mirror_landmark_name(name)] for name in LANDMARKS)
+
+# Pairs of landmarks that are joined in a drawing of the body.
+LANDMARK_BONES: Final[tuple[tuple[int, int], ...]] = tuple(
+    (LANDMARK_INDEX[first], LANDMARK_INDEX[second])
+    for first, second in (
+        ("left_shoulder", "right_shoulder"),
+        ("left_hip", "right_hip"),
+        *(
+            (f"{side}_{first}", f"{side}_{second}")
+            for side in ("left", "right")
+            for first, second in (
+                ("shoulder", "hip"),
+                ("shoulder", "elbow"),
+                ("elbow", "wrist"),
+                ("wrist", "index"),
+                ("hip", "knee"),
+                ("knee", "ankle"),
+                ("ankle", "heel"),
+                ("heel", "foot_index"),
+            )
+        ),
+    )
+)
+
+
+class Exchange(IntEnum):
+    """What a picture has exchanged, left with right: nothing, arms, legs, both, all down to the hips, the whole body."""
+
+    NOTHING = 0
+    ARMS = 1
+    LEGS = 2
+    LIMBS = 3
+    UPPER = 4
+    BODY = 5
+
+
+ABSENT: Final = -1  # in place of an exchange: the picture has no landmarks
+_ARMS = ("elbow", "wrist", "pinky", "left_index", "right_index", "thumb")
+_LEGS = ("knee", "ankle", "heel", "foot")
+
+
+def _find_sources() -> Ints:
+    """Return which landmark of the picture is each of the body's in every state, (E, 33)."""
+    arms, legs = (np.array([any(part in name for part in parts) for name in LANDMARKS]) for parts in (_ARMS, _LEGS))
+    every, mirrored = np.arange(N_LANDMARKS), np.array(MIRRORED)
+    exchanged = (arms & False, arms, legs, arms | legs, ~legs, arms | True)
+    return make_read_only(np.array([np.where(each, mirrored, every) for each in exchanged]))
+
+
+SOURCES: Final[Ints] = _find_sources()

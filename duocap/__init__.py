@@ -17,11 +17,11 @@ if TYPE_CHECKING:
     from database.store import open_database as open_database
     from reconstruct.posing.local import LocalPoser as LocalPoser
     from reconstruct.posing.protocol import complete_pose as complete_pose
-    from stream.export.read import read_take as read_take
-    from stream.export.take import Take as Take
-    from stream.export.take import cut_take as cut_take
     from stream.posing.near import find_nearest_poses as find_nearest_poses
     from stream.publish.subscriber import subscribe as subscribe
+    from stream.take.read import read_take as read_take
+    from stream.take.take import Take as Take
+    from stream.take.take import cut_take as cut_take
     from tools.calibrate.board.sources import BoardSpec as BoardSpec
     from tools.calibrate.rig import RigTask as RigTask
     from tools.calibrate.rig import calibrate_rig as calibrate_rig
@@ -46,14 +46,14 @@ PLACES = {  # of each name: its module, and what it is called there
     "ReplayFiles": "tools.replay.take:ReplayFiles",
     "RigTask": "tools.calibrate.rig:RigTask",
     "SubjectTask": "tools.calibrate.subject:SubjectTask",
-    "Take": "stream.export.take:Take",
+    "Take": "stream.take.take:Take",
     "TakeSource": "tools.calibrate.subject:TakeSource",
     "TakeWindow": "tools.calibrate.subject:TakeWindow",
     "calibrate_rig": "tools.calibrate.rig:calibrate_rig",
     "calibrate_subject": "tools.calibrate.subject:calibrate_subject",
     "clean_take": "tools.physics.clean:clean_take",
     "complete_pose": "reconstruct.posing.protocol:complete_pose",
-    "cut_take": "stream.export.take:cut_take",
+    "cut_take": "stream.take.take:cut_take",
     "denoise_take": "tools.sparse.denoise:denoise_take",
     "export_take": "tools.export:export_take",
     "find_nearest_poses": "stream.posing.near:find_nearest_poses",
@@ -64,7 +64,7 @@ PLACES = {  # of each name: its module, and what it is called there
     "read_marker_set": "config.markers:read_marker_set",
     "read_rig": "calibration.formats.rig_file:read_rig",
     "read_subject": "calibration.subject.subject:read_subject",
-    "read_take": "stream.export.read:read_take",
+    "read_take": "stream.take.read:read_take",
     "replay": "tools.replay.take:replay",
     "subscribe": "stream.publish.subscriber:subscribe",
 }

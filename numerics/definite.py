@@ -9,7 +9,7 @@ import numpy as np
 from scipy.linalg import blas, lapack
 
 from config.arrays import Floats
-from config.jit import kernel
+from config.jit import inline_kernel, kernel
 
 
 def factor_definite(A: Floats) -> Floats | None:
@@ -167,7 +167,7 @@ def substitute_rows(C: Floats, step: Floats, first: int) -> None:
         step[i] = s / C[i, i]
 
 
-@kernel
+@inline_kernel
 def invert_triangle(C: Floats) -> None:
     """Write C^-1 over a lower triangle."""
     for i in range(C.shape[0]):

@@ -35,7 +35,7 @@ from reconstruct.solve.certainty import MAX_ERROR_M
 from reconstruct.track.acquisition import Acquirer
 from reconstruct.track.estimator import Estimator
 from reconstruct.track.false_detections import FalseDetections
-from reconstruct.track.landmarks import Exchange
+from reconstruct.track.landmarks import mark_absent
 from reconstruct.track.paths import Delay
 from reconstruct.track.publish import estimate_errors, judge_tracking_state
 from reconstruct.track.tracker import TrackedMoment, Tracker
@@ -194,11 +194,6 @@ class Pipeline:
             latency_ns["lag"] = views.t_capture_ns - pose.t_capture_ns
         return replace(pose, latency_ns=latency_ns)
 
-    def tell_exchanges(self) -> tuple[Exchange, ...]:
-        """Return what the landmarks of each view had exchanged in the last step, as it is most likely; () without landmarks."""
-        hypotheses = self._tracker.hypotheses
-        return tuple(Exchange(state) for state in hypotheses[0].exchanged) if hypotheses else ()
-
     def flush(self) -> Iterator[Pose]:
         """Yield the poses of the last moments, which a lag kept back, once nothing more comes."""
         for tracked, views in self._delay.rest() if self._delay is not None else ():
@@ -210,7 +205,8 @@ class Pipeline:
         near = None if tracked.estimate is None else tracked.estimate.near
         rows, weights = (None, None) if near is None else (near.rows, near.weights)
         pose = self._finish.step(self._published(tracked), rows, weights)
-        return replace(pose, doubts=find_doubts(tracked), n_views=len(views.present))
+        exchanged = pose.exchanged if not tracked.hypotheses else mark_absent(tracked.hypotheses[0].exchanged, views)
+        return replace(pose, doubts=find_doubts(tracked), n_views=len(views.present), exchanged=exchanged)
 
     def _published(self, tracked: TrackedMoment) -> Pose:
         """Build the packet of the likeliest pose, or of the last one where there is none."""

@@ -12,7 +12,7 @@ from calibration.camera import Rig
 from calibration.subject.subject import Subject
 from calibration.triangulate import pack_rig, project_point
 from capture.packets import MarkerFrame
-from config.arrays import Bools, Floats, make_read_only
+from config.arrays import Bools, Floats, Ints, make_read_only
 from config.jit import kernel
 from config.joints import N_JOINTS
 from database.contacts import CONTACT_JOINTS
@@ -68,6 +68,8 @@ class Pose:
             (0,) if unknown.
         doubts: reasons to doubt the labels or the pose.
         n_views: number of cameras with a view of the moment.
+        exchanged: what the landmarks of each view have left and right exchanged, (V,), `config.landmarks.Exchange`, ABSENT
+            where it has none; (0,) if nobody is followed by landmarks.
     """
 
     index: int
@@ -89,6 +91,7 @@ class Pose:
     error_m: Floats = field(default_factory=lambda: np.zeros(0))
     doubts: frozenset[Doubt] = NO_DOUBT
     n_views: int = 0
+    exchanged: Ints = field(default_factory=lambda: np.zeros(0, np.int64))
 
     def moved(self, motion: RigidMotion) -> "Pose":
         """Return the pose in a world that is moved."""

@@ -121,7 +121,7 @@ def list_project_defaults(asked_for: str | None) -> dict[str, Any]:
     module, known = importlib.import_module(entry.module), project.list_defaults()
 
     def look_up(command: object) -> dict[str, Any]:
-        marks = getattr(command, "in_project", {})  # of tools/commands/options.py
+        marks = getattr(command, "in_project", {})  # MARKS of tools/commands/declaration.py
         return {name: known[mark.key] for name, mark in marks.items() if mark.key in known}
 
     if not entry.is_group:
@@ -132,7 +132,7 @@ def list_project_defaults(asked_for: str | None) -> dict[str, Any]:
 
 def build_application(asked_for: str | None) -> typer.Typer:
     """Build the command line; only the module of the command `asked_for` is imported, the others stand by name and help."""
-    app = typer.Typer(add_completion=False, rich_markup_mode=None, pretty_exceptions_enable=False)
+    app = typer.Typer(cls=CommandGroup, add_completion=False, rich_markup_mode=None, pretty_exceptions_enable=False)
     app.callback(invoke_without_command=True)(run_root)
     for name, entry in COMMANDS.items():
         if name != asked_for:

@@ -7,8 +7,8 @@ from pathlib import Path
 from database.store import PoseDatabase, open_database
 from stream.edit.edits import Edit, apply_edit, describe_edit, split_recording, write_edited
 from stream.edit.files import find_free_file, name_edited_file
-from stream.export.read import find_recording
 from stream.recording.recording import Recording, open_recording
+from stream.take.read import find_recording
 from tools.database.installed import open_default
 
 

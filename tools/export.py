@@ -11,7 +11,7 @@ from config.files import write_together
 
 if TYPE_CHECKING:
     from database.files.avatar import Avatar
-    from stream.export.take import Take
+    from stream.take.take import Take
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,7 +38,7 @@ FORMATS = {
     "gait2392": ExportFormat(".gait2392.mot", "stream.export.angles", "write_gait2392_mot"),
     "mot": ExportFormat(".mot", "stream.export.angles", "write_mot"),
     "csv": ExportFormat(".csv", "stream.export.csv", "write_csv"),
-    "mcap": ExportFormat(".mcap", "stream.export.recorded", "write_recording"),
+    "mcap": ExportFormat(".mcap", "stream.take.recorded", "write_recording"),
 }
 
 
@@ -122,7 +122,7 @@ def _write_on_avatar(wanted: ExportFile, take: "Take", avatar: "Avatar") -> None
     """Write a take on an avatar."""
     from stream.export.avatar import write_avatar
     from stream.export.fbx import write_fbx
-    from stream.export.retarget import retarget_take
+    from stream.take.retarget import retarget_take
 
     if wanted.format in AVATAR_FORMATS:
         (write_avatar if wanted.format == "glb" else write_fbx)(wanted.file, take, avatar)

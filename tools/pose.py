@@ -23,13 +23,13 @@ from tools.viewer import open_browser, tell_page, wants_dark
 if TYPE_CHECKING:
     from config.arrays import Singles
     from database.geometry.skeleton import Skeleton
-    from stream.export.take import Take
     from stream.posing.document import Document
     from stream.posing.model import PosingModel
     from stream.posing.near import KnownPoses
-    from stream.posing.page.app import PosingApp
+    from stream.posing.page.app import PageOptions, PosingApp
     from stream.posing.session import PosingSession
     from stream.publish.fanout import OutputFanout
+    from stream.take.take import Take
 
 TITLE = "duocap pose"
 STYLE_SUFFIX, DICTIONARY_SUFFIX, SESSION_SUFFIX = ".style", ".sparse", ".json"
@@ -50,6 +50,7 @@ class PoseTask:
         database: database whose poses can be taken; None for the default one.
         publish: whether poses are published from the start.
         browser: open the system's.
+        out: file that a new session is saved in; None: one in the user's data folder.
     """
 
     settings: Settings
@@ -63,6 +64,7 @@ class PoseTask:
     browser: bool = True
     take: Path | None = None
     hints: ImportHints = NO_HINTS
+    out: Path | None = None
 
 
 ModelLoader = Callable[[PoseTask], "PosingModel"]
@@ -162,7 +164,7 @@ class PosingFiles:
 
 def sort_files_by_kind(files: Sequence[Path]) -> PosingFiles:
     """Return files by kind. Raises DuocapError: a file of no kind, a missing one, several of one kind, or session and take."""
-    from stream.export.read import KINDS, RECORDING, is_motion_file
+    from stream.take.read import KINDS, RECORDING, is_motion_file
 
     styles = tuple(file for file in files if file.suffix.lower() == STYLE_SUFFIX)
     dictionaries = [file for file in files if file.suffix.lower() == DICTIONARY_SUFFIX]
@@ -213,11 +215,33 @@ class OpenedPosing:
 
 def open_posing_page(task: PoseTask, tell: Callable[[str], None]) -> OpenedPosing:
     """Return the page, ready to turn. Raises DuocapError."""
-    from stream.posing.page.app import PageOptions, PosingApp
+    from stream.posing.page.app import PosingApp
+    from stream.web.server import serve_page
+
+    prepared, view = prepare_posing(task, tell), task.settings.viewer
+    page = serve_page(view.host, view.port, TITLE)
+    app = PosingApp(page.server, prepared.session, prepared.options)
+    if prepared.picture is not None:
+        name, content = prepared.picture
+        app.picture.open(name, content)
+    return OpenedPosing(app, prepared.options.file, page.url)
+
+
+@dataclass(frozen=True, slots=True)
+class PreparedPosing:
+    """What a posing page is made of. picture: name and bytes of the one to pose after, or None."""
+
+    session: "PosingSession"
+    options: "PageOptions"
+    picture: tuple[str, bytes] | None = None
+
+
+def prepare_posing(task: PoseTask, tell: Callable[[str], None]) -> PreparedPosing:
+    """Return what a page is made of, its model read and its kernels compiled. Raises DuocapError."""
+    from stream.posing.page.app import PageOptions
     from stream.posing.publishing import PosePublisher, compose_posed_skeleton
     from stream.posing.session import PosingSession
     from stream.posing.session_file import check_session_body, read_posing_session, write_posing_session
-    from stream.web.server import serve_page
 
     document = None if task.session is None else read_posing_session(task.session)
     picture = None if task.picture is None else _read_picture_file(task.picture)
@@ -227,7 +251,7 @@ def open_posing_page(task: PoseTask, tell: Callable[[str], None]) -> OpenedPosin
     skeleton = model.poser.skeleton
     if task.take is not None:
         document = _read_keys(task, skeleton, tell)
-    file = task.session or choose_session_file()
+    file = task.session or task.out or choose_session_file()
     note = "" if task.session is None else check_session_body(task.session, skeleton)
     if note:
         tell(f"note: {note}")
@@ -246,20 +270,15 @@ def open_posing_page(task: PoseTask, tell: Callable[[str], None]) -> OpenedPosin
         publisher,
         partial(_load_known_poses, task),
     )
-    page = serve_page(view.host, view.port, TITLE)
-    app = PosingApp(page.server, session, options)
-    if picture is not None:
-        name, content = picture
-        app.picture.open(name, content)
     if publisher.address:
         tell(f"publishing at {publisher.address}")
-    return OpenedPosing(app, file, page.url)
+    return PreparedPosing(session, options, picture)
 
 
 def _read_keys(task: PoseTask, skeleton: "Skeleton", tell: Callable[[str], None]) -> "Document":
     """Return a document that begins with the poses of a take. Raises DuocapError."""
-    from stream.export.read import read_take
     from stream.posing.motion import document_from_take
+    from stream.take.read import read_take
 
     assert task.take is not None
     return document_from_take(read_take(task.take, task.hints, tell), skeleton)

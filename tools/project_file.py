@@ -1,7 +1,7 @@
 """The project of a folder: `project.toml`, what is known of one set-up, so that no command has to be told it again.
 
-A line of it is the default of every option that is declared with `InProject` (tools/commands/options.py); what is given on the
-command line wins. `duocap start` writes it; a person may as well.
+A line of it is the default of every option that is declared with `InProject` (tools/commands/declaration.py); what is given on
+the command line wins. `duocap start` writes it; a person may as well.
 """
 
 from collections.abc import Mapping

@@ -25,7 +25,7 @@ from database.clips import Clip
 from reconstruct.pose import TrackingState
 from stream.export.bvh import write_bvh
 from stream.export.csv import write_csv
-from stream.export.take import Take
+from stream.take.take import Take
 
 # fourcc, OpenCV backend: motion JPEG is written by OpenCV itself, lossless FFV1 needs its FFmpeg.
 CODECS = {"mjpg": ("MJPG", cv2.CAP_OPENCV_MJPEG), "ffv1": ("FFV1", cv2.CAP_FFMPEG)}

@@ -12,17 +12,17 @@ from time import process_time
 
 import numpy as np
 
-from benchmarks.reconstruct.landmarks import Recording, read_recording
+from benchmarks.reconstruct.recorded_landmarks import Recording, read_recording
 from benchmarks.report import build_parser, write_json
 from calibration.body.quality import compare_rigs, measure_pose_sigmas
 from calibration.body.solve import BodyInput, BodyScale, BodySolution, solve_body
 from calibration.body.views import BodyViews
 from calibration.camera import Rig
 from config.arrays import Floats
+from config.landmarks import SOURCES
 from config.settings import Settings
 from database.geometry.skeleton import Skeleton
 from reconstruct.models.physics.body import estimate_stature_m
-from reconstruct.track.landmarks import SOURCES
 
 
 @dataclass(frozen=True, slots=True)

@@ -53,7 +53,7 @@ def measure_step_m(made: Animation) -> float:
     place = compute_joint_positions(made.problem.dynamics(), made.q)
     holds = []
     for foot, ball in enumerate(BALLS):
-        for first, stop in find_runs(made.problem.parts[:, foot].any(axis=1)):
+        for first, stop in find_runs(np.asarray(made.problem.parts[:, foot].any(axis=1))):
             holds.append((first, np.median(place[first:stop, JOINT_INDEX[ball]][:, [0, 2]], axis=0)))
     order = [at for _, at in sorted(holds, key=lambda hold: hold[0])]
     return float(np.mean([np.linalg.norm(b - a) for a, b in pairwise(order)]))

@@ -40,6 +40,7 @@ ORDER = (
     "long_walk",
     "run_walk_jump",
     "slope",
+    "obstacle",
 )
 
 
@@ -120,8 +121,7 @@ def main() -> None:
             write_film(options.films / f"{name}.mp4", made)
         if options.out is not None:
             options.out.mkdir(parents=True, exist_ok=True)
-            for suffix, take in (("", made.take(name)),):
-                write_take(plan_export_files(script.file, [options.out / f"{name}{suffix}.bvh"], ())[0], take, None)
+            write_take(plan_export_files(script.file, [options.out / f"{name}.bvh"], ())[0], made.take(name))
     if options.table is not None:
         options.table.write_text("\n".join(table) + "\n", "utf-8")
 

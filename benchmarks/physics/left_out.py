@@ -46,6 +46,7 @@ CLIPS = (
     ("16_05", 0.5, 2.0),
 )
 KNOWN = ("07", "09", "16", "35")  # performers that the field has other motions of
+GIVEN = AnimateOptions(contacts=0)  # contacts are given
 TORQUE = 1.0  # weight of the squared torques where no field says which forces are likely
 
 
@@ -91,15 +92,15 @@ def measure_left_out(field: ForceField, file: Path, first_s: float, last_s: floa
     problem = MotionProblem(body, compute_units(body), field, FPS, parts, motion.level_m, keys)
     dynamics = problem.dynamics()
     splines = interpolate_keys(dynamics, keys, n)
-    first = build_from_examples(field, dynamics, keys, parts, problem.units, n, FPS, problem.surroundings)
+    first = build_from_examples(problem, parts)
     problem = weigh_example_trust(problem, first)
     found, seconds = {"spline": splines, "start": first.q}, 0.0
     for name, weights in list_methods(problem.weights).items():
         began = time.process_time()
-        found[name] = animate_motion(replace(problem, weights=weights), first.q).q
+        found[name] = animate_motion(replace(problem, weights=weights), first.q, GIVEN).q
         seconds = seconds or time.process_time() - began
     alone = replace(problem, field=None, example=None, weights=SynthesisWeights(torque=TORQUE))
-    found["physics alone"] = animate_motion(alone, splines, AnimateOptions(0, 40)).q
+    found["physics alone"] = animate_motion(alone, splines, AnimateOptions(0, 40, 0)).q
     place = {name: compute_joint_positions(dynamics, got) for name, got in found.items()}
     real = compute_joint_positions(dynamics, q)
     return LeftOutFigures(

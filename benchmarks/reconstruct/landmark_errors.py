@@ -2,7 +2,7 @@
 
     python -m benchmarks.reconstruct.landmark_errors FILE.npz... > F.toml
 
-Fits recordings of rendered people (`benchmarks.reconstruct.landmarks`) and prints a marker file of the landmarks
+Fits recordings of rendered people (`recorded_landmarks`) and prints a marker file of the landmarks
 (`config/presets/none.toml`) with estimates of settings as comments: by least squares the places, by maximum likelihood what a
 score says (a Gaussian as wide as the score tells, or astray) and the rates of exchanges (a Markov chain in each
 view, summed over all its paths).
@@ -15,14 +15,14 @@ from pathlib import Path
 import numpy as np
 from scipy.optimize import minimize
 
-from benchmarks.reconstruct.landmarks import Recording, compare_exchanges, find_exchanges, measure_errors, read_recording
+from benchmarks.reconstruct.recorded_landmarks import Recording, compare_exchanges, find_exchanges, measure_errors, read_recording
 from benchmarks.report import build_parser
 from config.arrays import Floats
 from config.joints import JOINTS
-from config.landmarks import LANDMARKS, MIRRORED
+from config.landmarks import LANDMARKS, MIRRORED, SOURCES
 from config.markers import NO_MARKERS, MarkerSet, read_marker_set
 from config.settings import LabelSettings
-from reconstruct.track.landmarks import SOURCES, compute_change_costs
+from reconstruct.track.landmarks import compute_change_costs
 
 ROBUST_M, ROUNDS = 0.04, 10  # of the fit of offsets
 SEEN = 0.4  # score of a landmark that its place on the bone is fitted to

@@ -1,28 +1,22 @@
 """Pose2Sim's own triangulation and filter on the landmarks of rendered people, as a user of it would run them.
 
-    python -m benchmarks.reconstruct.pose2sim FILE.npz... --pose2sim PYTHON [--cameras 0 1] [--rate 30] [--json F]
-
-PYTHON is that of an environment with Pose2Sim (`pip install pose2sim`). The files and the columns are those of
-`benchmarks.reconstruct.landmarks`, the joints those of its rows `triangulated`: twelve, after the T-pose. Pose2Sim runs with the
-values of its own example, but for all frames; `found`: share of the frames for which it gives a place.
+Rows of `benchmarks.reconstruct.landmarks --pose2sim PYTHON`. It runs with the values of its own example, but for all frames.
 """
 
 import json
 import subprocess
 import tempfile
-from collections.abc import Sequence
-from dataclasses import asdict, dataclass, replace
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
 
-from benchmarks.reconstruct.landmarks import Recording, read_recording
-from benchmarks.report import build_parser, write_json
+from benchmarks.reconstruct.recorded_landmarks import Recording
 from calibration.formats.rig_toml import write_rig_toml
 from config.arrays import Floats
-from config.joints import JOINT_INDEX
 
-JOINTS = {"Shoulder": "UpperArm", "Elbow": "LowerArm", "Wrist": "Hand", "Hip": "UpperLeg", "Knee": "LowerLeg", "Ankle": "Foot"}
+JOINTS = ("Shoulder", "Elbow", "Wrist", "Hip", "Knee", "Ankle")  # in the order of the landmarks of the preset `none`
 HEADER_LINES = 5  # of a TRC file
 RUN = """
 import sys, toml
@@ -32,18 +26,6 @@ config = toml.load("Config.toml")
 triangulate_all(config)
 filter_all(config)
 """
-
-
-@dataclass(frozen=True, slots=True)
-class Score:
-    """Errors of twelve joints [mm]; found: share of the frames."""
-
-    clip: str
-    way: str
-    mm: float
-    median_mm: float
-    p95_mm: float
-    found: float
 
 
 def write_project(folder: Path, recording: Recording, cameras: Sequence[int], rate: float) -> None:
@@ -115,53 +97,20 @@ def _list_joints() -> list[str]:
     return [side + part for part in JOINTS for side in ("L", "R")]
 
 
-def score_recording(recording: Recording, cameras: Sequence[int], rate: float, python: Path) -> list[Score]:
-    """Return the scores of a clip, triangulated and filtered.
+def run_pose2sim(recording: Recording, cameras: Sequence[int], python: Path) -> Iterator[tuple[str, Floats]]:
+    """Yield Pose2Sim's twelve joints, (F, 12, 3) [m], NaN where it has none, triangulated and filtered.
 
     Args:
-        recording: landmarks and the truth.
+        recording: landmarks.
         cameras: those used.
-        rate: frames a second.
         python: that has Pose2Sim.
     """
-    joints = [JOINT_INDEX[side + JOINTS[part]] for part in JOINTS for side in ("left", "right")]
-    first = int(np.searchsorted(recording.seconds, recording.begin_s))
-    scores = []
     with tempfile.TemporaryDirectory() as name:
-        folder = Path(name)
-        write_project(folder, recording, cameras, rate)
+        folder, n_frames = Path(name), len(recording.seconds)
+        write_project(folder, recording, cameras, round(1.0 / float(np.median(np.diff(recording.seconds)))))
         subprocess.run([str(python), "-c", RUN], cwd=folder, check=True, capture_output=True)
         for path in sorted((folder / "pose-3d").glob("*.trc"), key=lambda file: len(file.name)):
-            frame, place_m = read_joints(path)
-            frame = frame.astype(int)
-            frame = np.clip(frame, 0, len(recording.seconds) - 1)
-            late = frame >= first
-            far = 1e3 * np.linalg.norm(place_m - recording.joint_m[frame][:, joints], axis=2)[late]
-            known = np.isfinite(far)
-            way = "pose2sim filtered" if "filt" in path.name else "pose2sim"
-            figures = (float(far[known].mean()), float(np.median(far[known])), float(np.percentile(far[known], 95.0)))
-            scores.append(Score(recording.stem, way, *figures, float(known.sum() / (12 * (len(recording.seconds) - first)))))
-    return scores
-
-
-def main() -> None:
-    """Measure and print."""
-    parser = build_parser(__doc__)
-    parser.add_argument("files", nargs="+", type=Path)
-    parser.add_argument("--pose2sim", type=Path, required=True, metavar="PYTHON")
-    parser.add_argument("--cameras", nargs="+", type=int, default=[0, 1])
-    parser.add_argument("--rate", type=float, default=30.0)
-    options = parser.parse_args()
-    print("| clip | way | mm | median | p95 | found % |\n|---|---|---|---|---|---|")
-    scores = []
-    for path in options.files:
-        recording = read_recording(path).thinned(options.rate)
-        for score in score_recording(recording, options.cameras, options.rate, options.pose2sim):
-            scores.append(score)
-            row = f"{score.mm:.0f} | {score.median_mm:.0f} | {score.p95_mm:.0f} | {100.0 * score.found:.0f}"
-            print(f"| {path.stem} | {score.way} | {row} |", flush=True)
-    write_json(options.json, [asdict(score) for score in scores])
-
-
-if __name__ == "__main__":
-    main()
+            frame, found_m = read_joints(path)
+            place_m = np.full((n_frames, 2 * len(JOINTS), 3), np.nan)
+            place_m[np.clip(frame.astype(int), 0, n_frames - 1)] = found_m
+            yield "pose2sim filtered" if "filt" in path.name else "pose2sim", place_m

@@ -25,9 +25,9 @@ from config.arrays import Bools, Floats
 from config.errors import DatabaseError
 from config.joints import JOINT_INDEX, JOINTS
 from database.files.asf_amc import read_amc
-from database.files.points import read_points
 from database.files.retarget import import_motion
 from database.geometry.kinematics import compute_forward_kinematics
+from database.marker_files.points import read_points
 from database.store import PoseDatabase, open_database
 from tools.evaluate.alike import COMPARED
 from tools.evaluate.missing.masks import LIMBS, at_random

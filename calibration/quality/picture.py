@@ -24,6 +24,7 @@ LEFT, RIGHT = "#0072B2", "#D55E00"
 CAMERA_COLORS = (LEFT, RIGHT, "#3a8f5c", "#8a5fb0", "#b08a2e", "#3f8f9b", "#b0588a", "#6b7280")
 ACCENT, MEASURED, QUIET, INK = "#009E73", "#CC79A7", "0.62", "0.15"
 GRADE_COLORS = {Grade.PASS: "#1a7f4e", Grade.POOR: "#b26a00", Grade.FAIL: "#b3261e"}
+HINT = "#5f6368"
 DPI = 110
 STYLE = {
     "font.family": ["DejaVu Sans"],
@@ -104,14 +105,13 @@ def compute_panel_height_in(report: QualityReport, width: int = 84) -> float:
 
 def _draw_findings(ax: Axes, report: QualityReport, top: float, step: float, width: int) -> None:
     """Write the findings below each other, as many as fit."""
-    ordered = sorted(report.findings, key=lambda finding: -finding.grade)
-    y = top
+    ordered, y = report.ordered, top
     for count, finding in enumerate(ordered):
         lines = textwrap.wrap(finding.line, width) or [""]
         if y - step * len(lines) < -0.02:
             ax.text(0.022, y, f"and {len(ordered) - count} more, which the command prints", va="top", size=8.5, color="0.4")
             return
-        ax.plot(0.006, y - 0.42 * step, "s", color=GRADE_COLORS[finding.grade], ms=6, clip_on=False)
+        ax.plot(0.006, y - 0.42 * step, "s", color=HINT if finding.is_hint else GRADE_COLORS[finding.grade], ms=6, clip_on=False)
         strong = "bold" if finding.grade is Grade.FAIL else "normal"
         ax.text(0.022, y, "\n".join(lines), va="top", size=8.5, weight=strong, linespacing=1.2, color=INK)
         y -= step * (len(lines) + GAP)

@@ -36,6 +36,16 @@ class Finding:
         """The finding in one line."""
         return f"{self.text}: {self.fix}" if self.fix else self.text
 
+    @property
+    def is_hint(self) -> bool:
+        """Whether it is good enough, and something would make it better."""
+        return self.grade is Grade.PASS and bool(self.fix)
+
+    @property
+    def word(self) -> str:
+        """Its grade as it is printed; a hint is no order in the colour of what passed."""
+        return "hint" if self.is_hint else self.grade.word
+
 
 @dataclass(frozen=True, slots=True)
 class QualityReport:
@@ -51,9 +61,13 @@ class QualityReport:
 
     @property
     def lines(self) -> list[str]:
-        """The grade, then the findings, the worst first."""
-        ordered = sorted(self.findings, key=lambda finding: -finding.grade)
-        return [f"verdict: {self.grade.word}", *(f"  {finding.grade.word:<4} {finding.line}" for finding in ordered)]
+        """The grade, then the findings in order."""
+        return [f"verdict: {self.grade.word}", *(f"  {finding.word:<4} {finding.line}" for finding in self.ordered)]
+
+    @property
+    def ordered(self) -> list[Finding]:
+        """The findings, the worst first, hints before what passed."""
+        return sorted(self.findings, key=lambda finding: (-finding.grade, not finding.is_hint))
 
 
 class GradeLimits(NamedTuple):

@@ -67,7 +67,7 @@ def _is_same_distance(d: float, e: float, scales: Floats, slack: float) -> bool:
     return bool(scales[0] * d - slack < e < scales[1] * d + slack)
 
 
-@kernel
+@inline_kernel
 def score_marker_placement(
     points: Floats, model: Floats, R: Floats, center: Floats, target: Floats, scale: float, gate2: float
 ) -> float:

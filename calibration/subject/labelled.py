@@ -19,8 +19,8 @@ from config.optical import (
     list_optical_sets,
     read_optical_set,
 )
-from database.files.points import OpticalPoints
 from database.files.retarget import AXES
+from database.marker_files.points import OpticalPoints
 
 SELDOM = 0.02  # share of the frames; labels that are seen in fewer tell nothing of the body
 FILE_SIGMA_M = 0.05  # of a marker file's places

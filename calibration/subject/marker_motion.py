@@ -15,9 +15,9 @@ from config.errors import CalibrationError, FileFormatError
 from config.joints import JOINTS
 from database.builtin.bodies import build_person_skeleton
 from database.clips import Clip
-from database.files.points import OpticalPoints, read_points
 from database.files.retarget import NO_HINTS, ImportHints
 from database.geometry.skeleton import Skeleton
+from database.marker_files.points import OpticalPoints, read_points
 
 Progress = Callable[[int, int | None], None]
 HEIGHTS_M = (1.65, 1.75, 1.85)

@@ -159,7 +159,7 @@ def _unite_runs(parent: NDArray[np.int32], i: int, j: int) -> None:
     parent[max(a, b)] = min(a, b)
 
 
-@kernel
+@inline_kernel
 def _join_runs(runs: NDArray[np.int32], kinds: NDArray[np.uint8], gap: int, blob: NDArray[np.int32]) -> int:
     """Unite runs of one kind at most `gap` pixels apart; write the blob of each run, return the number of blobs.
 

@@ -14,13 +14,15 @@ import msgpack
 import numpy as np
 from numpy.typing import NDArray
 
-from capture.packets import Blobs, Frame
+from capture.packets import Blobs, Frame, Landmarks
 from capture.sockets.wire import (
     MAX_BLOBS,
     MalformedMessageError,
     pack_floats,
+    pack_landmarks,
     read_float_field,
     read_int_field,
+    read_landmarks,
     read_message_field,
     unpack_map,
 )
@@ -131,7 +133,8 @@ class Preview:
     """A small image of one frame.
 
     size: of the camera's full image [px]; region: x, y, width, height of the part that is shown; points_px: blobs in the full
-    image, (N, 2); area_px, sigma_px: of the blobs, (N,); mode, level, flooded: as in `DetectorOverlay`.
+    image, (N, 2); area_px, sigma_px: of the blobs, (N,); mode, level, flooded: as in `DetectorOverlay`; landmarks: of the body in
+    the full image, None where none were found.
     """
 
     camera: int
@@ -147,6 +150,7 @@ class Preview:
     mode: str = ""
     level: int | None = None
     flooded: bool = False
+    landmarks: Landmarks | None = None
 
     def image(self) -> Image:
         """Return the image, BGR (h, w, 3). Raises MalformedMessageError: no JPEG, or too large."""
@@ -199,6 +203,7 @@ def make_preview(
         mode=overlay.mode,
         level=overlay.level,
         flooded=overlay.flooded,
+        landmarks=blobs.landmarks,
     )
 
 
@@ -225,6 +230,7 @@ def encode_preview(preview: Preview) -> bytes:
         "level": -1 if preview.level is None else preview.level,
         "flooded": preview.flooded,
         "jpeg": preview.jpeg,
+        **pack_landmarks(preview.landmarks),
     }
     return bytes(msgpack.packb(content, use_bin_type=True))
 
@@ -253,6 +259,7 @@ def decode_preview(payload: bytes) -> Preview:
         mode=str(read_message_field(content, "mode", str))[:MAX_WORD],
         level=None if level < 0 else level,
         flooded=bool(read_message_field(content, "flooded", bool)),
+        landmarks=read_landmarks(content),
     )
 
 

@@ -128,10 +128,7 @@ def encode_blobs(sent: SentBlobs) -> bytes:
         "sigma_px": pack_floats(blobs.sigma_px),
         "light": blobs.light,
     }
-    if blobs.landmarks is not None:
-        found = blobs.landmarks
-        content["landmarks"] = pack_floats(np.column_stack([found.image_px, found.score]))
-        content["presence"] = found.presence
+    content |= pack_landmarks(blobs.landmarks)
     return bytes(msgpack.packb(content, use_bin_type=True))
 
 
@@ -154,7 +151,7 @@ def decode_blobs(payload: bytes) -> SentBlobs:
         sigma_px=table[3 * n : 4 * n],
         color_rgb=table[4 * n :].reshape(n, 3),
         light=_read_part(content, "light", 255.0),
-        landmarks=_read_landmarks(content) if "landmarks" in content else None,
+        landmarks=read_landmarks(content),
     )
     return SentBlobs(blobs, read_int_field(content, "t_read_ns"), read_int_field(content, "t_sent_ns"))
 
@@ -173,8 +170,17 @@ def _read_part(content: dict[str, Any], key: str, high: float) -> float:
     return value
 
 
-def _read_landmarks(content: dict[str, Any]) -> Landmarks:
-    """Return the landmarks of a message. Raises MalformedMessageError."""
+def pack_landmarks(found: Landmarks | None) -> dict[str, Any]:
+    """Return the fields of a message that hold landmarks; none without."""
+    if found is None:
+        return {}
+    return {"landmarks": pack_floats(np.column_stack([found.image_px, found.score])), "presence": found.presence}
+
+
+def read_landmarks(content: dict[str, Any]) -> Landmarks | None:
+    """Return the landmarks of a message, None where it has none. Raises MalformedMessageError."""
+    if "landmarks" not in content:
+        return None
     table = read_float_field(content, "landmarks", 3)
     if len(table) != N_LANDMARKS or not ((table[:, 2] >= 0.0) & (table[:, 2] <= 1.0)).all():
         expected = f"expected {N_LANDMARKS}, with scores within 0 and 1"

@@ -62,7 +62,7 @@ def _apply_jacobi_rotation(N: Floats, V: Floats, p: int, q: int) -> None:
         V[k, p], V[k, q] = c * a - s * b, s * a + c * b
 
 
-@kernel
+@inline_kernel
 def _find_largest_eigenvector(N: Floats, V: Floats) -> int:
     """Write the eigenvectors of a symmetric matrix to the columns of V; return the index of the largest. Overwrites N."""
     n = N.shape[0]

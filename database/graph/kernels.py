@@ -114,7 +114,7 @@ def _insert_key(keys: Ints, n: int, key: int) -> None:
     keys[n, k] = key
 
 
-@kernel
+@inline_kernel
 def _join_pose(i: int, partners: Ints, n_partners: int, follows: Bools, salt: int, table: PartnerTable) -> None:
     """Enter pose i and its first n_partners partners into each other's rows."""
     keys, ball = table.keys, table.ball

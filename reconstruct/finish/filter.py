@@ -200,7 +200,7 @@ def _update_activity(joint_m: Floats, dt_s: float, limits: ActivityLimits, memor
         activity[part] = max(drive, activity[part] + share[3] * (drive - activity[part]))
 
 
-@kernel
+@inline_kernel
 def rotate_towards(quaternion: Floats, rotvec: Floats, alpha: Floats, out: Floats) -> None:
     """Rotate filtered rotations by a share of the shortest arc towards others (Shoemake 1985).
 

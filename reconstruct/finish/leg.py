@@ -68,7 +68,7 @@ def solve_leg(skeleton: Skeleton, rotvec: Floats, rotation: Floats, position_m: 
     return x
 
 
-@kernel
+@inline_kernel
 def compute_leg_points(x: Floats, chain: LegChain, p: Floats, H: Floats) -> None:
     """Write the points of a leg and its axes of rotation.
 
@@ -93,7 +93,7 @@ def compute_leg_points(x: Floats, chain: LegChain, p: Floats, H: Floats) -> None
             p[j + 1, i] = p[j, i] + G[i, 0] * o[0] + G[i, 1] * o[1] + G[i, 2] * o[2]
 
 
-@kernel
+@inline_kernel
 def compute_leg_jacobian(p: Floats, H: Floats, jacobian: Floats) -> None:
     """Write the derivative of ankle and ball, (6, 9): axis x (point - joint).
 

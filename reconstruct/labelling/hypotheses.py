@@ -32,7 +32,7 @@ def transform_point(x: Floats, root: Floats, out: Floats) -> None:
     out[2] = root[0] * x[2] - root[1] * x[0] + root[4]
 
 
-@kernel
+@inline_kernel
 def compute_placement_misfit(points: Floats, pose: Floats, root: Floats, gate2: float, bound: float) -> float:
     """Return the sum over markers (M, 3) of the squared distance to the nearest point, at most gate2 each; stops beyond bound.
 
@@ -58,7 +58,7 @@ def compute_placement_misfit(points: Floats, pose: Floats, root: Floats, gate2: 
     return total
 
 
-@kernel
+@inline_kernel
 def place_by_pair(a: Floats, b: Floats, p: Floats, q: Floats, root: Floats) -> None:
     """Write the placement that rotates a -> b towards p -> q, seen from above, and takes midpoint to midpoint.
 
@@ -142,7 +142,7 @@ def label_markers(points: Floats, pose: Floats, root: Floats, gate2: float, choi
             d[m, best_p] = np.inf
 
 
-@kernel
+@inline_kernel
 def fit_placement(points: Floats, pose: Floats, choice: Ints, root: Floats) -> None:
     """Write the placement with the least squared distance of the labelled markers of a pose to their points.
 
@@ -179,7 +179,7 @@ def fit_placement(points: Floats, pose: Floats, choice: Ints, root: Floats) -> N
     root[4] = b[2] + root[1] * a[0] - root[0] * a[2]
 
 
-@kernel
+@inline_kernel
 def write_upright_points(points: Floats, choice: Ints, root: Floats, out: Floats) -> None:
     """Write the labelled points (M, 3) as an upright pose; rows of missing markers are left as they are.
 
@@ -209,7 +209,7 @@ def _sum_squared_distances(pose: Floats, local: Floats, choice: Ints, bound: flo
     return total
 
 
-@kernel
+@inline_kernel
 def find_nearest_labelled_pose(index: PoseIndex, local: Floats, choice: Ints, n_lists: int) -> int:
     """Return the pose nearest to labelled markers, searched in the lists of the n_lists nearest centres.
 

@@ -15,7 +15,7 @@ from calibration.camera import Camera
 from calibration.subject.subject import Subject
 from calibration.world import UP, project_to_floor
 from config.arrays import Floats, Ints
-from config.jit import kernel
+from config.jit import inline_kernel, kernel
 from config.joints import N_JOINTS
 from database.geometry.kinematics import charted_from_local, compute_local_markers
 from database.geometry.rotations import matrix_from_rotvec
@@ -112,7 +112,7 @@ def search_image_placements(
                     keep_placement(score, h, t, best, kept)
 
 
-@kernel
+@inline_kernel
 def keep_placement(score: float, body: int, t: Floats, best: Floats, kept: Floats) -> None:
     """Put a placement among the best, at most one for each body, in place of the worst.
 

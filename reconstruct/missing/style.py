@@ -101,7 +101,7 @@ def _predict_features(x: Floats, model: StyleArrays, V: Floats, solved: Floats, 
     return max(s2, least)
 
 
-@kernel
+@inline_kernel
 def compute_prediction_energy(
     x: Floats, model: StyleArrays, asked: FeatureQuery, found: StylePrediction, g: Floats, H: Floats
 ) -> float:
@@ -145,7 +145,7 @@ def compute_prediction_energy(
     return energy
 
 
-@kernel
+@inline_kernel
 def find_nearest_training_rows(known: Floats, asked: FeatureQuery, typical: float, rows: Ints) -> None:
     """Write the rows of training poses, (N, D), whose first K features are nearest to those asked for, nearest first.
 

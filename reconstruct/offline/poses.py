@@ -141,7 +141,7 @@ class StretchSolver:
             body = BodyState(pose.t_capture_ns, rotvec[k], solved.motion.rotation[k], solved.motion.position_m[k])
             state = judge_tracking_state(frame, subject, error_m[k], limits)
             packet = build_pose_packet(frame, state, body, world_m[k], rig, subject, error_m[k])
-            packet = replace(packet, rotvec=rotvec[k], latency_ns=pose.latency_ns)
+            packet = replace(packet, rotvec=rotvec[k], latency_ns=pose.latency_ns, exchanged=pose.exchanged)
             result.append(packet if state is TrackingState.TRACKING else mark_interpolated(packet))
         return result
 

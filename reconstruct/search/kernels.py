@@ -6,7 +6,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from config.arrays import Ints, Singles
-from config.jit import kernel
+from config.jit import inline_kernel, kernel
 from reconstruct.search.distances import (
     VALID,
     Features,
@@ -94,7 +94,7 @@ def _hold_enough_poses(lists: Lists, chosen: Ints, min_poses: int) -> bool:
     return n_poses >= min_poses
 
 
-@kernel
+@inline_kernel
 def find_nearest_lists(lists: Lists, query: KernelQuery, n_lists: int, min_poses: int) -> Ints:
     """Return the lists with the nearest centres, nearest first.
 
@@ -122,7 +122,7 @@ def find_nearest_lists(lists: Lists, query: KernelQuery, n_lists: int, min_poses
         n_lists *= 2
 
 
-@kernel
+@inline_kernel
 def find_nearest_in_groups(lists: Lists, query: KernelQuery, n_lists: int, min_poses: int, limit: np.float32) -> Ints:
     """Return the lists with the nearest centres of those in the nearest groups, nearest first.
 
@@ -173,7 +173,7 @@ def _offer_poses(new: Ints, squared: Singles, queue: Best, best: Best, size: int
     return size, n_queued
 
 
-@kernel
+@inline_kernel
 def _offer_lists(
     arrays: SearchArrays, query: KernelQuery, chosen: Ints, memory: WalkMemory, stamp: int, best: Best, before: SearchProgress
 ) -> SearchProgress:
@@ -207,7 +207,7 @@ def _offer_lists(
     return SearchProgress(size, n_queued, n_examined)
 
 
-@kernel
+@inline_kernel
 def offer_rows(
     features: Features, query: KernelQuery, rows: Ints, memory: WalkMemory, stamp: int, best: Best, before: SearchProgress
 ) -> SearchProgress:
@@ -241,7 +241,7 @@ def offer_rows(
     return SearchProgress(size, n_queued, n_examined)
 
 
-@kernel
+@inline_kernel
 def walk_graph(
     features: Features, edges: GraphEdges, query: KernelQuery, memory: WalkMemory, stamp: int, best: Best, before: SearchProgress
 ) -> SearchProgress:

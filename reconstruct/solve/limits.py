@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from config.arrays import Floats
-from config.jit import inline_kernel, kernel
+from config.jit import inline_kernel
 from reconstruct.models.local.model import DOFS
 from reconstruct.solve.linearise import PoseSpace
 
@@ -47,7 +47,7 @@ def _compute_coordinate(space: PoseSpace, i: int, w: Floats) -> float:
     return q
 
 
-@kernel
+@inline_kernel
 def add_limits(limits: Limits, space: PoseSpace, x: Floats, A: Floats, g: Floats) -> float:
     """Add the energy (q_i - limit_i)^2 / (2 SIGMA_RAD^2) of every joint coordinate q_i beyond its limit; return the energy.
 

@@ -11,7 +11,7 @@ from typing import NamedTuple
 import numpy as np
 
 from config.arrays import Floats
-from config.jit import kernel
+from config.jit import inline_kernel
 from reconstruct.solve.linearise import (
     PosedMarkers,
     add_residual,
@@ -35,7 +35,7 @@ class MarkerTerm(NamedTuple):
     robust2: float
 
 
-@kernel
+@inline_kernel
 def add_markers(term: MarkerTerm, posed: PosedMarkers, A: Floats, g: Floats) -> float:
     """Add the term's Gauss-Newton Hessian and gradient to A and g; return its energy.
 

@@ -5,11 +5,11 @@ first iteration: together they cost no more than one.
 """
 
 from config.arrays import Floats
-from config.jit import kernel
+from config.jit import inline_kernel
 from reconstruct.models.local.model import Quadratic
 
 
-@kernel
+@inline_kernel
 def add_prior(term: Quadratic, x: Floats, A: Floats, g: Floats) -> float:
     """Add the Hessian's lower triangle and the gradient to A and g; return the energy.
 

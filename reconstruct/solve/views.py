@@ -10,7 +10,7 @@ from typing import NamedTuple
 import numpy as np
 
 from config.arrays import Floats
-from config.jit import kernel
+from config.jit import inline_kernel
 from reconstruct.solve.linearise import (
     PosedMarkers,
     add_residual,
@@ -42,7 +42,7 @@ class ViewTerm(NamedTuple):
     robust2: Floats
 
 
-@kernel
+@inline_kernel
 def add_views(term: ViewTerm, posed: PosedMarkers, A: Floats, g: Floats) -> float:
     """Add the term's Gauss-Newton Hessian and gradient to A and g; return its energy.
 
@@ -67,7 +67,7 @@ def add_views(term: ViewTerm, posed: PosedMarkers, A: Floats, g: Floats) -> floa
     return energy
 
 
-@kernel
+@inline_kernel
 def compute_image_residual(term: ViewTerm, camera: int, x: Floats, ideal: Floats, e: Floats, D: Floats) -> bool:
     """Write pi(x) - u [px] to the first two of e (3,), its derivative by x to D (3, 3); return whether x is before the camera.
 

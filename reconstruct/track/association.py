@@ -85,7 +85,7 @@ class Association:
         point: point of every marker, (M,), -1 for none.
         frame: labelled markers.
         cost: cost of the labels alone.
-        exchanged: what the landmarks of each view have exchanged, (V,), `reconstruct.track.landmarks.Exchange`; none: (0,).
+        exchanged: what the landmarks of each view have exchanged, (V,), `config.landmarks.Exchange`; none: (0,).
     """
 
     point: Ints

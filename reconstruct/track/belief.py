@@ -62,6 +62,7 @@ class Belief:
         near: neighbours that these two are of, if they tell how poses go on.
         reliance: how far the mean pose moves where all that neighbours said of the joints until now does, (V, D): 1 in a joint
             that no marker has told anything of, 0 in one that markers tell all of.
+        landmark_reliance: how far it moves where a landmark is one standard deviation off in a view and stays so, (V, L).
     """
 
     state: BodyState
@@ -71,6 +72,7 @@ class Belief:
     noise: Floats
     near: Neighbours | None = None
     reliance: Floats = field(default_factory=lambda: np.zeros((N_POSE, DOFS)))
+    landmark_reliance: Floats = field(default_factory=lambda: np.zeros((N_POSE, 0)))
 
     def moved(self, motion: RigidMotion) -> "Belief":
         """Return the belief in a world that is moved."""
@@ -78,8 +80,8 @@ class Belief:
         for first in (DOFS, DOFS + 3, N_POSE + DOFS, N_POSE + DOFS + 3):
             turn[first : first + 3, first : first + 3] = motion.rotation
         T, state, covariance = turn[POSE, POSE], self.state.moved(motion), turn @ self.covariance @ turn.T
-        told = (T @ self.acceleration, T @ self.noise @ T.T, self.near, T @ self.reliance)
-        return Belief(state, T @ self.velocity, covariance, told[0], told[1], told[2], told[3])
+        told = (T @ self.acceleration, T @ self.noise @ T.T, self.near, T @ self.reliance, T @ self.landmark_reliance)
+        return Belief(state, T @ self.velocity, covariance, told[0], told[1], told[2], told[3], told[4])
 
 
 @dataclass(frozen=True, slots=True)
@@ -320,8 +322,9 @@ def update_belief(prior: Prior, state: BodyState, minimum: Minimum) -> Belief:
     across, spread = predicted.covariance[VELOCITY, POSE] @ pulled, predicted.covariance[VELOCITY, VELOCITY]
     velocity = predicted.velocity + led.change[VELOCITY] + across - spread @ solve_factored(led.factor, across)
     covariance = carry_covariance(carried, added)
-    reliance = compute_reliance(prior, _invert_definite(minimum.hessian))
-    return Belief(state, velocity, covariance, predicted.acceleration, predicted.noise, predicted.near, reliance)
+    solved = _invert_definite(minimum.hessian)
+    relied = (compute_reliance(prior, solved), compute_landmark_reliance(prior, solved, minimum.pull))
+    return Belief(state, velocity, covariance, predicted.acceleration, predicted.noise, predicted.near, relied[0], relied[1])
 
 
 def compute_reliance(prior: Prior, solved: Floats) -> Floats:
@@ -331,6 +334,22 @@ def compute_reliance(prior: Prior, solved: Floats) -> Floats:
     """
     assert prior.told is not None and prior.led is not None
     return np.asarray(solved @ (prior.led.precision @ prior.predicted.reliance + prior.told.pose.precision[:, :DOFS]))
+
+
+def compute_landmark_reliance(prior: Prior, solved: Floats, pull: Floats) -> Floats:
+    """Return how far a solved pose moves where a landmark is one standard deviation off in a view, (V, L).
+
+    The greater part of such an error lasts longer than the pose remembers: it is considered as one that stays.
+
+    Args:
+        prior: of the frame.
+        solved: covariance of the pose, (V, V).
+        pull: how far the gradient of the frame's energy moves, (V, L).
+    """
+    assert prior.led is not None
+    before = prior.predicted.landmark_reliance
+    carried = prior.led.precision @ before if before.shape == pull.shape else np.zeros_like(pull)
+    return np.asarray(solved @ (carried + pull))
 
 
 def carry_covariance(carried: VelocityUpdate, added: Floats) -> Floats:

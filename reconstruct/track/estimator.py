@@ -44,7 +44,7 @@ from reconstruct.solve.grips import build_grips
 from reconstruct.solve.limits import NO_LIMITS, compute_limits
 from reconstruct.solve.root import Root, RootPrior, fit_root_to_rays, fit_root_to_torso
 from reconstruct.solve.solver import FrameProblem, Solution, solve_pose
-from reconstruct.track.belief import Belief, Prior, compute_reliance
+from reconstruct.track.belief import Belief, Prior, compute_landmark_reliance, compute_reliance
 from reconstruct.track.models import build_frame_model
 from reconstruct.track.tilt import compute_tilt
 
@@ -223,7 +223,9 @@ class Estimator:
         sigma = self.compute_deviations(estimate)
         if sigma is None:
             return np.full(N_JOINTS, MAX_ERROR_M)
-        return add_calibration_error(estimate_joint_error_m(sigma), self.subject)
+        error_m = estimate_joint_error_m(sigma)
+        # That landmarks are off their places lasts, too, and is in it: where they alone tell of a body, nothing else is left.
+        return add_calibration_error(error_m, self.subject) if self.subject.markers.worn.any() else error_m
 
     def compute_deviations(self, estimate: Estimate) -> JointDeviations | None:
         """Return the standard deviations of the joints that expected errors are made of; None where nothing holds the pose."""
@@ -232,7 +234,9 @@ class Estimator:
         if solved is None or told is None:
             return None
         reliance = compute_reliance(estimate.prior, solved)
-        return compute_frame_deviations(minimum, solved, reliance @ told.pose_covariance @ reliance.T)
+        by_landmarks = compute_landmark_reliance(estimate.prior, solved, minimum.pull)
+        lasting = reliance @ told.pose_covariance @ reliance.T
+        return compute_frame_deviations(minimum, solved, lasting, by_landmarks @ by_landmarks.T)
 
     def log_evidence(self, estimate: Estimate) -> float:
         """Return ln of the probability of a frame's markers where they are, given its prior."""

@@ -17,7 +17,6 @@ and the likelier only guessed (`doubt_landmarks`).
 import math
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
-from enum import IntEnum
 from itertools import combinations, product
 from typing import NamedTuple
 
@@ -26,9 +25,9 @@ import numpy as np
 from calibration.camera import Camera, Rig
 from capture.packets import Blobs, Landmarks, MarkerFrame, Points, Views
 from capture.stereo.labels import build_marker_frame
-from config.arrays import Floats, Ints, make_read_only
+from config.arrays import Floats, Ints
 from config.joints import N_JOINTS
-from config.landmarks import LANDMARKS, MIRRORED
+from config.landmarks import ABSENT, SOURCES, Exchange
 from config.markers import MarkerSet
 from config.settings import LabelSettings
 from database.geometry.kinematics import charted_from_local
@@ -49,34 +48,10 @@ N_STARTS = 4
 MOST_ASTRAY = 50.0  # ln of a ratio of densities beyond which nothing changes
 
 
-class Exchange(IntEnum):
-    """What a view has exchanged, left with right: nothing, arms, legs, both, all down to the hips, the whole body."""
-
-    NOTHING = 0
-    ARMS = 1
-    LEGS = 2
-    LIMBS = 3
-    UPPER = 4
-    BODY = 5
-
-
 # What each state has exchanged of what begins and ends by itself: arms, legs, all down to the hips, the whole body.
 _PARTS = np.array([(0, 0, 0, 0), (1, 0, 0, 0), (0, 1, 0, 0), (1, 1, 0, 0), (0, 0, 1, 0), (0, 0, 0, 1)], bool)
 # The same in a first look, where one cause has many effects: arms, legs, all down to the hips.
 _FOUND = np.array([(0, 0, 0), (1, 0, 0), (0, 1, 0), (1, 1, 0), (0, 0, 1), (0, 1, 1)], bool)
-_ARMS = ("elbow", "wrist", "pinky", "left_index", "right_index", "thumb")
-_LEGS = ("knee", "ankle", "heel", "foot")
-
-
-def _find_sources() -> Ints:
-    """Return which landmark of the picture is each of the body's in every state, (E, 33)."""
-    arms, legs = (np.array([any(part in name for part in parts) for name in LANDMARKS]) for parts in (_ARMS, _LEGS))
-    every, mirrored = np.arange(len(LANDMARKS)), np.array(MIRRORED)
-    exchanged = (arms & False, arms, legs, arms | legs, ~legs, arms | True)
-    return make_read_only(np.array([np.where(each, mirrored, every) for each in exchanged]))
-
-
-SOURCES = _find_sources()
 
 
 def compute_change_costs(seconds: float, s: LabelSettings) -> Floats:
@@ -99,6 +74,12 @@ class Exchanges:
 def has_landmarks(views: Views) -> bool:
     """Return whether some view has landmarks."""
     return any(blobs is not None and blobs.landmarks is not None for blobs in views.blobs)
+
+
+def mark_absent(exchanged: Ints, views: Views) -> Ints:
+    """Return what each view has exchanged, (V,), as ABSENT where it has no landmarks; (0,) as it is."""
+    there = [blobs is not None and blobs.landmarks is not None for blobs in views.blobs]
+    return np.where(there, exchanged, ABSENT) if len(exchanged) else exchanged
 
 
 def rank_exchanges(

@@ -27,11 +27,11 @@ from reconstruct.offline.points import RIG, make_marker_frame
 from reconstruct.offline.take import TakeSolver
 from reconstruct.pose import Pose, TrackingState
 from reconstruct.search.index import load_search_index
-from stream.export.from_recording import convert_poses, subject_from_message
 from stream.protocol.codec import encode_message
 from stream.protocol.compose import compose_pose_message
 from stream.protocol.messages import PoseMessage, SkeletonMessage
 from stream.recording.recording import Recording
+from stream.take.from_recording import convert_poses, subject_from_message
 
 TRUNK = ("hips", "spine", "chest", "upperChest")
 FAR_COST = 1e-5  # straying [m] that a metre from the joint counts as: above the rounding of float32, below any movement

@@ -24,8 +24,8 @@ from database.geometry.joint_angles import (
 from database.geometry.kinematics import compute_forward_kinematics
 from database.geometry.rotations import rotation_about
 from stream.export.points import convert_to_ascii
-from stream.export.resampling import resample_evenly
-from stream.export.take import Take
+from stream.take.resampling import resample_evenly
+from stream.take.take import Take
 
 # Axes of gait2392 and of Rajagopal et al. 2016, of the right side, in their parents' frames.
 ANKLE_AXIS = np.array([-0.10501355, -0.17402245, 0.97912632])

@@ -8,8 +8,8 @@ from config.errors import DuocapError
 from config.files import write_atomically
 from database.files.avatar import Avatar, compute_avatar_poses
 from stream.export.gltf import GltfDocument, RootTrack, add_animation, quaternions_from_matrices, sample_keys
-from stream.export.retarget import retarget_take
-from stream.export.take import Take
+from stream.take.retarget import retarget_take
+from stream.take.take import Take
 
 
 def write_avatar(file: Path, take: Take, avatar: Avatar) -> None:

@@ -16,8 +16,8 @@ from capture.rate import estimate_frame_period_s
 from config.arrays import Floats
 from config.files import write_atomically
 from config.joints import JOINTS, N_JOINTS, PARENTS
-from stream.export.resampling import fill_lost_frames, resample_evenly
-from stream.export.take import Take
+from stream.take.resampling import fill_lost_frames, resample_evenly
+from stream.take.take import Take
 
 Triple = tuple[float, float, float]
 

@@ -22,8 +22,8 @@ from config.units import MM_PER_M
 from stream.export.events import GaitEvent, describe_events
 from stream.export.plates import ForcePlates, plates_from_forces
 from stream.export.points import PointTable, convert_to_ascii, points_from_take
-from stream.export.resampling import resample_evenly
-from stream.export.take import Take, find_software_version
+from stream.take.resampling import resample_evenly
+from stream.take.take import Take, find_software_version
 
 BLOCK = 512
 INTEL = 84

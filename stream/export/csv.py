@@ -14,7 +14,7 @@ from config.arrays import Floats
 from config.errors import DuocapError
 from config.files import write_atomically
 from config.joints import JOINTS
-from stream.export.take import Take
+from stream.take.take import Take
 
 
 def write_csv(file: Path, take: Take) -> None:

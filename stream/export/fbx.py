@@ -18,8 +18,8 @@ from config.files import write_atomically
 from database.files.avatar import Avatar
 from stream.export.avatar import encode_avatar
 from stream.export.glb import encode_glb
-from stream.export.resampling import resample_evenly
-from stream.export.take import Take
+from stream.take.resampling import resample_evenly
+from stream.take.take import Take
 
 TIMEOUT_S = 600.0  # an hour of motion takes minutes
 WINDOWS = Path(os.environ.get("PROGRAMFILES", "C:/Program Files"), "Blender Foundation")

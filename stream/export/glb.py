@@ -27,7 +27,7 @@ from stream.export.gltf import (
     sample_keys,
 )
 from stream.export.mesh.mesh import BodyMesh, build_body_mesh
-from stream.export.take import Take
+from stream.take.take import Take
 
 SKIN_COLOR = (0.48, 0.40, 0.33, 1.0)  # linear RGB
 ROUGHNESS = 0.6

@@ -17,7 +17,7 @@ from config.arrays import Floats
 from config.errors import FileFormatError
 from database.geometry.rotations import quaternion_from_matrix
 from database.geometry.skeleton import Skeleton
-from stream.export.take import Take, find_software_version
+from stream.take.take import Take, find_software_version
 
 MAGIC, JSON_CHUNK, BINARY_CHUNK = 0x46546C67, 0x4E4F534A, 0x004E4942
 ARRAY_BUFFER, ELEMENT_ARRAY_BUFFER = 34962, 34963

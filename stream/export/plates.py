@@ -13,7 +13,7 @@ import numpy as np
 
 from config.arrays import Floats, Ints
 from config.units import MM_PER_M
-from stream.export.ground import FEET, GroundForces
+from stream.take.ground import FEET, GroundForces
 
 MARGIN_M = 0.5  # of the plates around the centres of pressure
 NARROW_M = 0.1  # centres that are not spread wider than this do not tell how the floor is tilted

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from config.arrays import Floats
 from config.joints import JOINTS
-from stream.export.take import Take
+from stream.take.take import Take
 
 MAX_NAME = 60
 JOINT_DESCRIPTION, MARKER_DESCRIPTION = "joint centre, from the pose", "marker, measured"

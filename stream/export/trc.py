@@ -14,8 +14,8 @@ from config.joints import N_JOINTS
 from config.units import MM_PER_M
 from database.geometry.joint_angles import UPRIGHT
 from stream.export.points import PointTable, convert_to_ascii, points_from_take
-from stream.export.resampling import resample_evenly
-from stream.export.take import Take, find_software_version
+from stream.take.resampling import resample_evenly
+from stream.take.take import Take, find_software_version
 
 # The joint centres that OpenSim's models have markers for, with L and R for the side.
 OPENSIM_NAMES = {

@@ -21,7 +21,7 @@ from stream.export.gltf import (
     quaternions_from_matrices,
     sample_keys,
 )
-from stream.export.take import Take
+from stream.take.take import Take
 
 EXTENSION = "VRMC_vrm_animation"
 KEPT = tuple(joint for joint, name in enumerate(JOINTS) if name in VRM_BONE)

@@ -6,7 +6,7 @@ from html import escape
 
 from calibration.guidance.advice import Advice, Requirement
 from calibration.quality.report import Grade, QualityReport
-from stream.web.html import BAD, GOOD, format_pill
+from stream.web.html import BAD, GOOD, NEUTRAL, format_pill
 
 POOR = "#c98a00"
 MAX_LARGE = 44  # letters; longer texts are set smaller
@@ -93,9 +93,11 @@ def format_findings_html(report: QualityReport | None, lines: Sequence[str], err
         lines: further lines.
         error: error as in `format_grade_html`.
     """
-    findings = sorted(report.findings, key=lambda finding: -finding.grade) if report is not None else []
+    findings = report.ordered if report is not None else []
+    colors = [NEUTRAL if finding.is_hint else GRADE_COLORS[finding.grade] for finding in findings]
     items = [
-        f'<b style="color:{GRADE_COLORS[finding.grade]}">{finding.grade.word}</b> {escape(finding.line)}' for finding in findings
+        f'<b style="color:{color}">{finding.word}</b> {escape(finding.line)}'
+        for finding, color in zip(findings, colors, strict=True)
     ]
     items += [escape(line.strip()) for line in lines if line.strip()]
     why = f"<p><b>{escape(error)}</b></p>" if error else ""

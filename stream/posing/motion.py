@@ -1,11 +1,11 @@
 """Motion between keys (Grochow et al. 2004, section 7.2): handles follow curves from key to key, and the model moves the body.
 
 A style finds the likeliest motion as a whole (`follow`); other models pose one frame after the other. At the keys it is then
-brought to their very poses.
+brought to their very poses, and held joints to their ways.
 """
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -21,15 +21,15 @@ from reconstruct.observations import Observations
 from reconstruct.pose import TrackingState
 from reconstruct.posing.protocol import FoundPose, Poser
 from reconstruct.posing.style import StylePoser
-from stream.export.retarget import measure_hips_height_m
-from stream.export.take import Take, TakeInfo
 from stream.posing.document import Document, Keyframe, Point, PosingError, StoredPose, check_point, compute_joint_positions_m
+from stream.posing.targets import bring_to_constraints
+from stream.take.retarget import measure_hips_height_m
+from stream.take.take import Take, TakeInfo
 
 SHOWN_HZ = 60.0
 MAX_SECONDS = 60.0
 KEY_STEP_S = 0.25  # of a take that becomes keys: a step of a walk has two
-PINNED_SIGMA_M, GUIDED_SIGMA_M = 0.01, 0.03
-GUIDED = ("hips", "head", "leftHand", "rightHand", "leftFoot", "rightFoot")  # follow the keys' poses where they are not held
+HELD_SIGMA_M, FREE_SIGMA_M = 0.005, 0.03  # of joints from their ways between keys
 MotionProgress = Callable[[int, int], None]
 
 
@@ -85,12 +85,14 @@ def solve_keyframe_motion(document: Document, poser: Poser, progress: MotionProg
     count = max(round(length_s * RATE_HZ), 1) + 1
     seconds = keys[0].time_s + np.arange(count) / RATE_HZ
     held = tuple(name for name in JOINTS if any(name in key.pins for key in keys))
-    constraints = _build_constraints(keys, held, poser.skeleton, np.minimum(seconds, keys[-1].time_s))
+    constraints = _build_constraints(_compute_ways_m(keys, poser.skeleton, seconds), held)
     found = _solve_frames(poser, constraints, progress)
     rotvec, root_m = np.array([pose.rotvec for pose in found]), np.array([pose.root_m for pose in found])
     rotvec, root_m = resample_motion(rotvec, root_m, SHOWN_HZ)
     rotvec, root_m = _pass_through_keys(keys, rotvec, root_m)
-    return Motion(_take_from_arrays(poser.skeleton, rotvec, root_m, SHOWN_HZ), keys[0].time_s, held)
+    take = _take_from_arrays(poser.skeleton, rotvec, root_m, SHOWN_HZ)
+    ways_m = _compute_ways_m(keys, poser.skeleton, keys[0].time_s + take.seconds)
+    return Motion(_hold_joints(take, ways_m, held), keys[0].time_s, held)
 
 
 def _pass_through_keys(keys: Sequence[Keyframe], rotvec: Floats, root_m: Floats) -> tuple[Floats, Floats]:
@@ -142,24 +144,33 @@ def document_from_take(take: Take, skeleton: Skeleton) -> Document:
     return Document(poses[0], keys=keys)
 
 
-def _build_constraints(keys: Sequence[Keyframe], held: tuple[str, ...], skeleton: Skeleton, seconds: Floats) -> list[Constraints]:
-    """Return the constraints of each frame: held joints follow their targets, and the body's ends the keys' poses."""
-    names = [*held, *(name for name in GUIDED if name not in held)]
+def _compute_ways_m(keys: Sequence[Keyframe], skeleton: Skeleton, seconds: Floats) -> Floats:
+    """Return where all joints go smoothly from key to key, (F, J, 3) [m], at times, (F,) [s]."""
     times_s = np.array([key.time_s for key in keys])
-    joint = np.array([JOINT_INDEX[name] for name in names], np.int64)
-    at_keys = np.array([_collect_targets(key, names, skeleton) for key in keys])
-    path = np.stack([KeyedCurve(times_s, at_keys[:, n]).at(seconds) for n in range(len(names))], axis=1)
-    sigma_m = np.where(np.arange(len(names)) < len(held), PINNED_SIGMA_M, GUIDED_SIGMA_M)
-    info = np.eye(3) / sigma_m[:, None, None]
-    views = (np.zeros((2, len(names), 2)), np.zeros((2, len(names))), np.tile(np.eye(3), (2, 1, 1)), np.zeros((2, 3)), np.ones(2))
-    handles = Handles(joint, np.zeros((len(names), 3)))
-    return [Constraints(handles, Observations(np.ascontiguousarray(point_m), info, *views)) for point_m in path]
+    at_keys_m = np.array([compute_joint_positions_m(skeleton, key.pose) for key in keys])
+    inside_s = np.clip(seconds, times_s[0], times_s[-1])
+    return np.stack([KeyedCurve(times_s, at_keys_m[:, row]).at(inside_s) for row in range(len(JOINTS))], axis=1)
 
 
-def _collect_targets(key: Keyframe, names: Sequence[str], skeleton: Skeleton) -> Floats:
-    """Return where joints are wanted at a key, (P, 3) [m]: where they are held, else where its pose has them."""
-    joint_m = compute_joint_positions_m(skeleton, key.pose)
-    return np.array([key.pins.get(name, joint_m[JOINT_INDEX[name]]) for name in names], np.float64)
+def _build_constraints(place_m: Floats, held: tuple[str, ...]) -> list[Constraints]:
+    """Return the constraints of each frame for places of all joints, (F, J, 3) [m]; held ones are to be there, others near."""
+    n = len(JOINTS)
+    info = np.eye(3) / np.where(np.isin(JOINTS, held), HELD_SIGMA_M, FREE_SIGMA_M)[:, None, None]
+    views = (np.zeros((2, n, 2)), np.zeros((2, n)), np.tile(np.eye(3), (2, 1, 1)), np.zeros((2, 3)), np.ones(2))
+    handles = Handles(np.arange(n), np.zeros((n, 3)))
+    return [Constraints(handles, Observations(np.ascontiguousarray(each_m), info, *views)) for each_m in place_m]
+
+
+def _hold_joints(take: Take, ways_m: Floats, held: tuple[str, ...]) -> Take:
+    """Return a motion whose held joints go their ways, (F, J, 3) [m], by the smallest changes."""
+    place_m, rows = take.positions_m().copy(), [JOINT_INDEX[name] for name in held]
+    place_m[:, rows] = ways_m[:, rows]
+    poses = map(StoredPose, take.rotvec, take.root_m)
+    found = [
+        bring_to_constraints(take.skeleton, pose, each)
+        for pose, each in zip(poses, _build_constraints(place_m, held), strict=True)
+    ]
+    return replace(take, rotvec=np.array([each.rotvec for each in found]), root_m=np.array([each.root_m for each in found]))
 
 
 def _solve_frames(poser: Poser, constraints: Sequence[Constraints], progress: MotionProgress | None) -> Sequence[FoundPose]:

@@ -12,7 +12,7 @@ from database.geometry.skeleton import PARENT_ARRAY, REFERENCE, Skeleton
 from reconstruct.constraints import Constraints, Handles, Orientations, RootConstraint
 from reconstruct.models.style.synthesis.synthesizer import Synthesis
 from reconstruct.observations import Observations
-from reconstruct.posing.fit import PoseStart, build_pose_gaussian, fit_pose
+from reconstruct.posing.fit import PoseResult, PoseStart, build_pose_gaussian, fit_pose
 from reconstruct.posing.protocol import FoundPose
 from stream.posing.document import Document, ImagePoint, StoredPose
 from stream.posing.picture import find_picture_camera, project_to_picture
@@ -118,10 +118,7 @@ def bring_to_handles(skeleton: Skeleton, document: Document, start: FoundPose) -
     """
     if not (document.pins or document.image_points or document.turns) or not isinstance(start, Synthesis):
         return start
-    model = build_pose_gaussian(start.rotvec, HELD_RAD**2 * np.eye(3 * (len(JOINTS) - 1)))
-    rotation = np.ascontiguousarray(REFERENCE[0] @ matrix_from_rotvec(start.rotvec[0]))
-    begin = PoseStart(model.mean.copy(), rotation, np.array(start.root_m))
-    found = fit_pose(skeleton, model, None, build_pose_constraints(document), begin)
+    found = bring_to_constraints(skeleton, StoredPose(start.rotvec, start.root_m), build_pose_constraints(document))
     return replace(
         start,
         rotvec=found.rotvec,
@@ -130,6 +127,19 @@ def bring_to_handles(skeleton: Skeleton, document: Document, start: FoundPose) -
         error_px=found.error_px,
         reached=found.reached,
     )
+
+
+def bring_to_constraints(skeleton: Skeleton, pose: StoredPose, constraints: Constraints) -> PoseResult:
+    """Return a pose brought to constraints by the smallest changes of its joints.
+
+    Args:
+        skeleton: the body.
+        pose: the pose.
+        constraints: what it is to meet.
+    """
+    model = build_pose_gaussian(pose.rotvec, HELD_RAD**2 * np.eye(3 * (len(JOINTS) - 1)))
+    rotation = np.ascontiguousarray(REFERENCE[0] @ matrix_from_rotvec(pose.rotvec[0]))
+    return fit_pose(skeleton, model, None, constraints, PoseStart(model.mean.copy(), rotation, np.array(pose.root_m)))
 
 
 def _add_kept_places(asked: Constraints, kept: KeptPlaces, sigma_m: float) -> Constraints:

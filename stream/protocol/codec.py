@@ -67,8 +67,8 @@ def encode_message(message: Message) -> bytes:
             for f in message.ground_forces
         ]
         content["props"] = [prop._asdict() for prop in message.props]
-        absent = [name for name in ("ground_forces", "error_m", "views", "props") if not content[name]]
-        for name in absent:  # a live pose has no forces, one of a take no errors and views
+        absent = [name for name in ("ground_forces", "error_m", "views", "landmarks", "props") if not content[name]]
+        for name in absent:  # a live pose has no forces, one of a take no errors and views, one by markers no landmarks
             del content[name]
     if isinstance(message, SkeletonMessage):
         content["offsets_m"] = np.asarray(message.offsets_m, float).tolist()
@@ -249,6 +249,7 @@ def _decode_pose(content: dict[str, Any]) -> PoseMessage:
         ground_forces=_decode_foot_forces(content),
         error_m=_decode_errors_m(content, len(rotations)),
         views=read_int_field(content, "views") if "views" in content else 0,
+        landmarks=_decode_exchanges(content) if "landmarks" in content else (),
         props=_decode_placed_props(content),
     )
 
@@ -261,6 +262,14 @@ def _decode_errors_m(content: dict[str, Any], n_joints: int) -> NDArray[np.float
     if len(error_m) != n_joints or not (error_m >= 0.0).all():
         raise MalformedMessageError(f"field 'error_m' must hold {n_joints} lengths; the message was dropped")
     return error_m.astype(np.float32)
+
+
+def _decode_exchanges(content: dict[str, Any]) -> tuple[str | None, ...]:
+    """Return what the landmarks of each camera have exchanged, None where it has none."""
+    values = read_message_field(content, "landmarks", list)
+    if len(values) > len(CAMERA_NAMES) or not all(value is None or isinstance(value, str) for value in values):
+        raise MalformedMessageError("field 'landmarks' must be a list of text or nil by camera; the message was dropped")
+    return tuple(values)
 
 
 def _decode_foot_forces(content: dict[str, Any]) -> tuple[FootForce, ...]:

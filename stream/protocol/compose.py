@@ -9,8 +9,9 @@ import numpy as np
 from calibration.camera import Rig
 from calibration.subject.props import Prop, find_props
 from calibration.subject.subject import Subject
-from config.arrays import Floats
+from config.arrays import Floats, Ints
 from config.joints import JOINTS, N_JOINTS, PARENTS, VRM_BONE
+from config.landmarks import ABSENT, Exchange
 from database.contacts import CONTACT_JOINTS
 from database.geometry.kinematics import local_from_charted
 from database.geometry.rotations import matrix_from_quaternion, quaternion_from_matrix, rotvec_from_matrix
@@ -142,8 +143,14 @@ def compose_pose_message(
         predicted_ns=predicted_ns,
         error_m=pose.error_m.astype(np.float32),
         views=pose.n_views,
+        landmarks=name_exchanges(pose.exchanged),
         props=place_props(skeleton, local, pose.root_m),
     )
+
+
+def name_exchanges(exchanged: Ints) -> tuple[str | None, ...]:
+    """Return in words what views have exchanged, (V,), `Exchange`; None for ABSENT."""
+    return tuple(None if state == ABSENT else Exchange(state).name.lower() for state in exchanged.tolist())
 
 
 def _collect_marker_readings(pose: Pose, names: tuple[str, ...]) -> tuple[MarkerReading, ...]:

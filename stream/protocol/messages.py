@@ -154,6 +154,8 @@ class PoseMessage:
         ground_forces: forces on both feet, left first; empty if they are unknown, as live.
         error_m: expected error of each joint, one standard deviation, (J,) float32 [m], or (0,) if unknown.
         views: number of cameras with a view of the moment, 0 if unknown.
+        landmarks: what the landmarks of each camera's picture have left and right exchanged: `nothing`, `arms`, `legs`, `limbs`
+            (both), `upper` (all down to the hips), `body`; None where it has none; () if the body is not followed by landmarks.
         props: what the hands hold, in the order of the skeleton's.
     """
 
@@ -175,6 +177,7 @@ class PoseMessage:
     ground_forces: tuple[FootForce, ...] = ()
     error_m: NDArray[np.float32] = field(default_factory=lambda: np.zeros(0, np.float32))
     views: int = 0
+    landmarks: tuple[str | None, ...] = ()
     props: tuple[PlacedProp, ...] = ()
     schema: int = SCHEMA
 

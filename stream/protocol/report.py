@@ -12,9 +12,12 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from capture.rate import count_missing_frames, estimate_frame_period_s
+from config.arrays import Bools
 from config.files import write_atomically
 from reconstruct.doubt import Doubt, find_doubtful_spans
 from reconstruct.pose import Pose, TrackingState
+from stream.protocol.compose import name_exchanges
+from stream.protocol.landmarks import LandmarkTally
 
 N_WORST = 3
 PACKAGES = ("duocap", "opencv-python", "numpy", "scipy", "numba", "pyzmq")
@@ -26,6 +29,7 @@ def build_replay_report(
     hidden_mm: Mapping[str, ArrayLike] | None = None,
     swaps_suspected: int = 0,
     n_repeated: Sequence[int] = (),
+    landmark: Bools | None = None,
 ) -> dict[str, Any]:
     """Return the report of a replay.
 
@@ -37,6 +41,7 @@ def build_replay_report(
         hidden_mm: prediction errors of each marker that was hidden from the solver [mm].
         swaps_suspected: number of frames whose labels look swapped.
         n_repeated: pictures of each camera that were the one before once more.
+        landmark: which markers are landmarks of the body, (M,); None: none.
     """
     tracking = [pose for pose in poses if pose.state == TrackingState.TRACKING]
     stages = dict.fromkeys(stage for pose in poses for stage in pose.latency_ns)
@@ -48,6 +53,7 @@ def build_replay_report(
         "marker_residual_mm": compute_spread(_join_arrays(pose.residual_m[pose.measured] * 1e3 for pose in tracking)),
         "hidden": {name: _summarize_hidden_errors(errors) for name, errors in (hidden_mm or {}).items()},
         "swaps_suspected": swaps_suspected,
+        "landmarks": None if landmark is None else _count_landmarks(poses, landmark),
         "jumps": _count_label_jumps(poses),
         "doubtful": _find_doubtful_spans(poses),
         "worst_seconds": _find_worst_seconds(poses),
@@ -74,6 +80,14 @@ def _summarize_times(stamps_ns: Sequence[int]) -> dict[str, Any]:
         "longest_gap_s": where[0],
         "longest_gap_at_s": where[1],
     }
+
+
+def _count_landmarks(poses: Sequence[Pose], landmark: Bools) -> dict[str, Any] | None:
+    """Return what became of the landmarks, (M,) of the markers; None where there are none."""
+    tally, n_landmarks = LandmarkTally(), int(np.count_nonzero(landmark))
+    for pose in poses:
+        tally.add(name_exchanges(pose.exchanged), n_landmarks, np.count_nonzero(pose.seen[:, landmark], axis=1).tolist())
+    return tally.as_plain()
 
 
 def _count_label_jumps(poses: Sequence[Pose]) -> dict[str, Any]:

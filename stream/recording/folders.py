@@ -88,8 +88,10 @@ def choose_next_take(folder: Path) -> Path:
 def find_take(path: Path) -> Path:
     """Return the recording of a path: the take of a session's folder, else the path itself.
 
-    Raises RecordingError: a folder that is no session, or one without poses.
+    Raises RecordingError: nothing there, a folder that is no session, or one without poses.
     """
+    if not path.exists():
+        raise RecordingError(f"{path}: no such file or folder; give a recording (.mcap) or the folder of a session")
     if not path.is_dir():
         return path
     if not is_session(path):

@@ -16,7 +16,8 @@ import numpy as np
 from mcap.records import Channel, Schema
 from numpy.typing import NDArray
 
-from capture.sockets.wire import INT64_MAX, MalformedMessageError
+from capture.packets import Landmarks
+from capture.sockets.wire import INT64_MAX, MalformedMessageError, decode_blobs
 from config.errors import describe_reason
 from database.geometry.rigid import RigidMotion
 from reconstruct.pose import TrackingState
@@ -31,6 +32,7 @@ from stream.recording.worlds import compute_take_levelling, find_world_motion, m
 MAX_FILE_BYTES = 8 << 30
 MAX_MESSAGES = 20_000_000
 CACHED_CHUNKS = 64
+LATEST_NS = 1_000_000_000  # after its capture a picture's blobs have been received
 N_TOPICS = len(TOPICS)
 ALL_TOPICS = TOPICS + journal.TOPICS
 RIG = TOPICS.index("rig")
@@ -76,14 +78,18 @@ class _MessageIndex:
 
     def payload(self, row: int) -> bytes:
         """Return a message as it was published."""
-        topic, _, chunk, start, end = self.table[row].tolist()
-        return TOPICS[int(topic)].encode() + b" " + self.chunk(chunk)[start:end]
+        return TOPICS[int(self.table[row, 0])].encode() + b" " + self.content(row)
+
+    def content(self, row: int) -> bytes:
+        """Return the map of a message."""
+        _, _, chunk, start, end = self.table[row].tolist()
+        return self.chunk(chunk)[start:end]
 
     def journal(self) -> Iterator[JournalEntry]:
         """Return the entries of the journal, in their order."""
         for row in np.flatnonzero((self.table[:, 0] >= N_TOPICS) & (self.table[:, 0] < len(ALL_TOPICS))):
-            topic, t_ns, chunk, start, end = self.table[row].tolist()
-            yield JournalEntry(ALL_TOPICS[topic], t_ns, self.chunk(chunk)[start:end])
+            topic, t_ns = self.table[row, :2].tolist()
+            yield JournalEntry(ALL_TOPICS[topic], t_ns, self.content(int(row)))
 
     def rows_of(self, topic: str) -> NDArray[np.int64]:
         """Return the rows of a topic, in order of time."""
@@ -160,6 +166,27 @@ class JournalledRun:
         return self.index.journal()
 
 
+class _RecordedLandmarks:
+    """The landmarks in the journal of a file, found by when their pictures were captured."""
+
+    def __init__(self, index: _MessageIndex) -> None:
+        rows = np.flatnonzero(index.table[:, 0] == ALL_TOPICS.index(journal.BLOBS))
+        self._rows = rows[np.argsort(index.table[rows, 1], kind="stable")]
+        self._index, self._t_received_ns = index, index.table[self._rows, 1]
+
+    def find(self, camera: int, t_capture_ns: int) -> Landmarks | None:
+        """Return the landmarks of a camera's picture; None where it has none, or the journal does not have it."""
+        first, last = np.searchsorted(self._t_received_ns, [t_capture_ns, t_capture_ns + LATEST_NS])
+        for row in self._rows[first:last]:
+            try:
+                blobs = decode_blobs(self._index.content(int(row))).blobs
+            except MalformedMessageError:
+                continue
+            if blobs.camera == camera and blobs.t_capture_ns == t_capture_ns:
+                return blobs.landmarks
+        return None
+
+
 class Recording:
     """The content of one file; `open_recording` creates it.
 
@@ -178,6 +205,7 @@ class Recording:
         self.file, self.data = file, data
         self.metadata = dict(records.metadata.get(METADATA, {}))
         self._index = index
+        self._landmarks: _RecordedLandmarks | None = None
         self.skeleton = self._skeleton()
         self.published: Sequence[PoseMessage] = RecordedPoses(index)
         self.t_publish_ns = index.table[index.rows_of("pose"), 1]
@@ -192,6 +220,11 @@ class Recording:
         if self.n_lost:
             index.notes.append(f"{self.n_lost} messages were not recorded: the disk was too slow or full")
         self.notes = tuple(index.notes)
+
+    def find_landmarks(self, camera: int, t_capture_ns: int) -> Landmarks | None:
+        """Return the landmarks that a run found in the picture of a camera, by its number, of a time of capture; None: none."""
+        self._landmarks = self._landmarks or _RecordedLandmarks(self._index)
+        return self._landmarks.find(camera, t_capture_ns)
 
     def _world(self) -> tuple[RigMessage | None, list[RigidMotion | None]]:
         """Return the last rig, and the motions into its world of poses after none, one, two of the rigs in the file."""

@@ -63,9 +63,10 @@ class TakeFeed:
     """
 
     def __init__(self, files: Sequence[Path]) -> None:
-        self._videos = [open_session_pictures(file) for file in files[:MAX_TAKES]]
+        recordings = [open_recording(file) for file in files[:MAX_TAKES]]
+        self._videos = [open_session_pictures(file, each.find_landmarks) for file, each in zip(files, recordings, strict=False)]
         self._replaced = False
-        self.show([open_recording(file) for file in files[:MAX_TAKES]])
+        self.show(recordings)
         for file, track in zip(files, self.tracks, strict=False):
             if not len(track.history):
                 raise DuocapError(f"{file}: a recording without poses; nothing to show, record again while a run tracks somebody")

@@ -2,6 +2,7 @@
 
 import logging
 import threading
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -10,6 +11,7 @@ import numpy as np
 from av.container import InputContainer
 from numpy.typing import NDArray
 
+from capture.packets import Landmarks
 from capture.recording.session import is_session, list_recording_parts, read_session_camera_names
 from capture.sources.jpeg import decode_jpeg
 from capture.sources.timestamps import read_video_stamps
@@ -30,22 +32,36 @@ class VideoPart:
     t_ns: NDArray[np.int64]
 
 
+@dataclass(frozen=True, slots=True)
+class SessionPicture:
+    """A picture, BGR, and the landmarks that were found in it, None where there are none."""
+
+    image: Image
+    landmarks: Landmarks | None = None
+
+
+# The landmarks that were found in the picture of a camera, by its number, of a time of capture [ns].
+LandmarksOf = Callable[[int, int], Landmarks | None]
+
+
 class CameraVideo:
     """The pictures of one camera by time; not shared between threads."""
 
-    def __init__(self, parts: list[VideoPart]) -> None:
-        self._parts = parts
+    def __init__(self, parts: list[VideoPart], camera: int = 0, landmarks_of: LandmarksOf | None = None) -> None:
+        self._parts, self._camera, self._landmarks_of = parts, camera, landmarks_of
         self._open: tuple[VideoPart, InputContainer] | None = None
-        self._last: tuple[int, Image | None] = (-1, None)
+        self._last: tuple[int, SessionPicture | None] = (-1, None)
 
-    def picture_at(self, t_ns: int) -> Image | None:
-        """Return the last picture up to a time, BGR; None before the first, and where it cannot be decoded."""
+    def picture_at(self, t_ns: int) -> SessionPicture | None:
+        """Return the last picture up to a time; None before the first, and where it cannot be decoded."""
         part = next((part for part in reversed(self._parts) if part.t_ns[0] <= t_ns), None)
         if part is None:
             return None
         captured_ns = int(part.t_ns[max(int(np.searchsorted(part.t_ns, t_ns, side="right")) - 1, 0)])
         if self._last[0] != captured_ns:
-            self._last = (captured_ns, self._read(part, round((captured_ns - int(part.t_ns[0])) / MS_NS)))
+            image = self._read(part, round((captured_ns - int(part.t_ns[0])) / MS_NS))
+            found = None if self._landmarks_of is None else self._landmarks_of(self._camera, captured_ns)
+            self._last = (captured_ns, None if image is None else SessionPicture(image, found))
         return self._last[1]
 
     def close(self) -> None:
@@ -73,11 +89,11 @@ class CameraVideo:
 
 
 class SessionPictures:
-    """The pictures of a session's cameras about a time that is wanted. newest: of every camera, BGR, None where there is none."""
+    """The pictures of a session's cameras about a time that is wanted. newest: of every camera, None where there is none."""
 
-    def __init__(self, cameras: list[list[VideoPart]]) -> None:
-        self.newest: tuple[Image | None, ...] = (None,) * len(cameras)
-        self._cameras = [CameraVideo(parts) for parts in cameras]
+    def __init__(self, cameras: list[list[VideoPart]], landmarks_of: LandmarksOf | None = None) -> None:
+        self.newest: tuple[SessionPicture | None, ...] = (None,) * len(cameras)
+        self._cameras = [CameraVideo(parts, camera, landmarks_of) for camera, parts in enumerate(cameras)]
         self._wanted_ns: int | None = None
         self._changed, self._ending = threading.Event(), False
         self._thread = threading.Thread(target=self._run, name="viewer-videos", daemon=True)
@@ -107,7 +123,7 @@ class SessionPictures:
             camera.close()
 
 
-def open_session_pictures(take: Path) -> SessionPictures | None:
+def open_session_pictures(take: Path, landmarks_of: LandmarksOf | None = None) -> SessionPictures | None:
     """Return the pictures beside a take that lies in the folder of a session; None where there are no videos."""
     folder = take.parent
     if not is_session(folder):
@@ -119,7 +135,7 @@ def open_session_pictures(take: Path) -> SessionPictures | None:
         log.warning("no pictures beside the take: %s", error)
         return None
     whole = [[part for part in parts if len(part.t_ns)] for parts in cameras]
-    return SessionPictures(whole) if any(whole) else None
+    return SessionPictures(whole, landmarks_of) if any(whole) else None
 
 
 def _open_part(file: Path) -> VideoPart:

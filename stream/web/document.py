@@ -1,8 +1,10 @@
-"""What every page adds to viser's document: its title, hints on buttons, and whether the browser asks for a dark page.
+"""What every page adds to viser's document: its title, hints and names of widgets, and whether the browser asks for a dark page.
 
 viser 1.1 shows the hints of all widgets but plain buttons, and does not tell the server which colours a browser prefers. Its
-page ends in a blank one where a skinned mesh is taken away while a busy browser still draws it (SkinnedMesh.tsx, the cleanup
-of its effect reads the node that is no more): such a page loads itself again, and the server shows it how things stand.
+fields, sliders, icons and pictures have no names that a screen reader could say, and its labels too little contrast (4.0 and
+3.3 to 1): names are taken from the label beside each, the picture's title and the icon. Its page ends in a blank one where a
+skinned mesh is taken away while a busy browser still draws it (SkinnedMesh.tsx, the cleanup of its effect reads the node that is
+no more): such a page loads itself again, and the server shows it how things stand.
 """
 
 import gzip
@@ -20,7 +22,11 @@ SCHEME_PATH = "/colour-scheme/"  # and dark or light
 HINT = "data-hint"
 HEAD = "</head>"
 SETTLED_MS = 5000  # a page that goes blank sooner than this would only do so again
-SCRIPT = """<script>
+SCRIPT = """<style>
+html:root[data-mantine-color-scheme="dark"] { --mantine-color-dimmed: #a6a9af; }
+html:root[data-mantine-color-scheme="light"] { --mantine-color-dimmed: #5c6067; }
+</style>
+<script>
 (() => {
   document.title = %TITLE%;
   const media = matchMedia("(prefers-color-scheme: dark)");
@@ -36,6 +42,23 @@ SCRIPT = """<script>
       buttons = [];
     }
   };
+  const name = () => {
+    document.getElementById("root")?.setAttribute("role", "main");
+    for (const e of document.querySelectorAll("input:not([type=hidden]), textarea, [role=slider]")) {
+      if (e.getAttribute("aria-label") || e.labels?.length) continue;
+      let row = e.parentElement;
+      while (row && !row.querySelector("label")) row = row.parentElement;
+      const said = row?.querySelector("label").innerText.trim();
+      if (said) e.setAttribute("aria-label", said);
+    }
+    for (const e of document.querySelectorAll("button:not([aria-label]):not([title])")) {
+      if (e.innerText.trim()) continue;
+      const icon = /tabler-icon-([a-z-]+)/.exec(e.querySelector("svg")?.getAttribute("class"));
+      e.setAttribute("aria-label", icon ? icon[1].replaceAll("-", " ") : "close");
+    }
+    for (const e of document.querySelectorAll("img:not([alt])"))
+      e.alt = e.parentElement.previousElementSibling?.innerText.trim() ?? "";
+  };
   let waiting = false, drawn = false;
   new MutationObserver(() => {
     const full = document.getElementById("root")?.childElementCount > 0;
@@ -43,7 +66,7 @@ SCRIPT = """<script>
     drawn = full;
     if (waiting) return;
     waiting = true;
-    setTimeout(() => { waiting = false; hint(); }, 300);
+    setTimeout(() => { waiting = false; hint(); name(); }, 300);
   }).observe(document, {subtree: true, childList: true});
 })();
 </script>"""

@@ -17,8 +17,8 @@ from calibration.board.pattern import Board
 from database.builtin import make_builtin_clip
 from reconstruct.pose import TrackingState
 from stream.export.bvh import write_bvh
-from stream.export.take import Take
 from stream.publish.publisher import Publisher
+from stream.take.take import Take
 from tests.support.board_scenes import Look, render_board, scene_views, usual_rig
 from tests.support.kept import Kept
 from tests.support.stream_messages import POSE, SKELETON

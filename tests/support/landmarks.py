@@ -6,8 +6,7 @@ from calibration.camera import Rig
 from calibration.subject.subject import Subject
 from capture.packets import Blobs, Landmarks, Views
 from config.arrays import Floats
-from config.landmarks import LANDMARKS
-from reconstruct.track.landmarks import SOURCES, Exchange
+from config.landmarks import LANDMARKS, SOURCES, Exchange
 from tests.support.people import blobs_of
 
 ERROR_M, LASTS_S, MISSING, FRAME_S = 0.012, 0.1, 0.02, 1.0 / 60.0

@@ -14,7 +14,7 @@ import typer
 from config.errors import DuocapError
 from config.settings import Settings
 from tools import cli, launch
-from tools.commands.options import add_settings_options
+from tools.commands.declaration import add_settings_options
 
 ROOT = Path(__file__).resolve().parents[2]
 ALL = dict(cli.COMMANDS)

@@ -16,9 +16,9 @@ from pathlib import Path
 import numpy as np
 
 from config.arrays import Floats
-from database.files.c3d import read_c3d
 from database.files.read import read_clip
-from database.files.trc import read_trc
+from database.marker_files.c3d import read_c3d
+from database.marker_files.trc import read_trc
 from stream.protocol.messages import PoseMessage
 from stream.recording.playback import schedule_playback, select_playback_span
 from stream.recording.recording import Recording, open_recording

@@ -5,8 +5,8 @@ from pathlib import Path
 
 import numpy as np
 
-from database.files.c3d import read_c3d
-from database.files.trc import read_trc
+from database.marker_files.c3d import read_c3d
+from database.marker_files.trc import read_trc
 from tests.zoo.specimen import Outcome, Specimen
 
 FOREIGN = Path(__file__).parent / "foreign"

@@ -10,23 +10,26 @@ from urllib.parse import quote, urlencode
 VIEW: Final = "view"  # where the page asks for a second, if it is served
 HEAD: Final = """<!doctype html>
 <html lang="en"><head><meta charset="utf-8"><title>{title}</title>
-<meta name="viewport" content="width=device-width, initial-scale=1">
+<meta name="viewport" content="width=device-width, initial-scale=1"><link rel="icon" href="data:,">
 <style>
-:root {{ color-scheme: light dark; font: 14px/1.45 system-ui, sans-serif; }}
-body {{ margin: 2rem auto; max-width: 1180px; padding: 0 1.5rem; }}
+:root {{ color-scheme: light dark; --dim: light-dark(#5c6067, #a6a9af); font: 14px/1.45 system-ui, sans-serif; }}
+body {{ background: Canvas; color: CanvasText; margin: 2rem auto; max-width: 1180px; padding: 0 1rem; }}
 h1 {{ font-size: 1.35rem; margin: 0; overflow-wrap: anywhere; }}
-p {{ margin: .15rem 0; color: GrayText; }}
+p {{ margin: .15rem 0; color: var(--dim); }}
 table {{ border-collapse: collapse; width: 100%; margin-top: 1.2rem; }}
-th, td {{ padding: .4rem .7rem; text-align: left; vertical-align: middle; border-bottom: 1px solid #8883; }}
-th {{ cursor: pointer; font-size: .85em; color: GrayText; vertical-align: bottom; position: sticky; top: 0; background: Canvas; }}
+th, td {{ padding: .4rem .5rem; text-align: left; vertical-align: middle; border-bottom: 1px solid #8883; }}
+th {{ cursor: pointer; font-size: .85em; color: var(--dim); vertical-align: bottom; position: sticky; top: 0;
+  background: Canvas; }}
 th:hover {{ color: CanvasText; }}
 td.n, th.n {{ text-align: right; font-variant-numeric: tabular-nums; white-space: nowrap; }}
-td:first-child {{ border-left: 4px solid #0000; min-width: 16rem; }}
+td:first-child {{ border-left: 4px solid #0000; min-width: 12rem; }}
 tr.failed td:first-child {{ border-left-color: #c33; }}
 tr.poor td:first-child {{ border-left-color: #c80; }}
 svg {{ display: block; }}
 .take {{ font-weight: 600; overflow-wrap: anywhere; }} .take a {{ color: inherit; }}
-.small {{ font-size: .85em; color: GrayText; }} .why {{ color: #c33; }} .warn {{ font-size: .85em; color: #b70; }}
+.small {{ font-size: .85em; color: var(--dim); }} .why {{ color: light-dark(#b3261e, #ff8a80); }}
+.warn {{ font-size: .85em; color: light-dark(#8a5200, #e0a030); }}
+td:last-child {{ width: 14rem; }}
 .share {{ display: block; height: 3px; margin-top: 3px; background: linear-gradient(90deg, #2a7 var(--at), #c336 var(--at)); }}
 .see {{ display: inline-block; margin: 2px 0; padding: 0 .5em; border: 1px solid #8886; border-radius: 4px; font-size: .85em;
   color: inherit; text-decoration: none; white-space: nowrap; }}
@@ -34,9 +37,9 @@ svg {{ display: block; }}
 pre {{ margin: .3rem 0; white-space: pre-wrap; }}
 details[open] pre {{ min-width: 34rem; }}
 #said {{ position: fixed; left: 0; right: 0; bottom: 0; padding: .6rem 1.5rem; background: #222; color: #eee; display: none; }}
-</style></head><body>
+</style></head><body><main>
 """
-TAIL: Final = """<div id="said"></div><script>
+TAIL: Final = """<div id="said"></div></main><script>
 const said = document.getElementById("said");
 const show = text => { said.textContent = text; said.style.display = "block"; };
 document.querySelectorAll(".see").forEach(a => a.onclick = async event => {
@@ -56,7 +59,7 @@ document.querySelectorAll("th").forEach((th, n) => th.onclick = () => {
 """
 COLUMNS: Final = (
     ("take", ""),
-    ("", ""),
+    ("poses", ""),
     ("frames", "n"),
     ("length<br>s", "n"),
     ("tracked<br>%", "n"),

@@ -10,12 +10,20 @@ from http import HTTPStatus
 from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from typing import Any
-from urllib.parse import parse_qs, urlsplit
+from urllib.parse import parse_qs, urlsplit, urlunsplit
 
 from config.errors import DuocapError, FileFormatError, describe_reason
 from config.settings import Settings
 from stream.recording.folders import find_take
-from stream.web.server import LOOPBACK, find_free_port, format_page_url, is_own_page
+from stream.web.server import (
+    LOOPBACK,
+    find_free_port,
+    format_page_url,
+    format_token_cookie,
+    holds_token,
+    is_own_page,
+    make_token,
+)
 from tools.batch.page import VIEW
 from tools.batch.report import PAGE, SUMMARY
 from tools.interrupt import raise_on_interrupt
@@ -47,14 +55,14 @@ def show_report(folder: Path, settings: Settings, tell: Callable[[str], None], *
 
 @contextlib.contextmanager
 def serve_report(folder: Path, settings: Settings) -> Iterator[str]:
-    """Serve a report while the block runs; yields its URL. Raises DuocapError."""
+    """Serve a report while the block runs, to other machines by a token as every page; yields its URL. Raises DuocapError."""
     host = settings.viewer.host
-    port = find_free_port(host, settings.viewer.port)
+    port, token = find_free_port(host, settings.viewer.port), make_token(host)
     seconds = ReportViewer(_find_recordings(folder), settings)
-    with ThreadingHTTPServer((host, port), partial(_Handler, seconds, str(folder))) as server:
+    with ThreadingHTTPServer((host, port), partial(_Handler, seconds, str(folder), token)) as server:
         threading.Thread(target=server.serve_forever, daemon=True).start()
         try:
-            yield f"{format_page_url(host, port)}/{PAGE}"
+            yield format_page_url(host, port, token)
         finally:
             server.shutdown()
             seconds.close()
@@ -105,8 +113,8 @@ class ReportViewer:
 class _Handler(SimpleHTTPRequestHandler):
     """The files of a folder of results, and VIEW."""
 
-    def __init__(self, seconds: ReportViewer, folder: str, *arguments: Any) -> None:
-        self._seconds = seconds
+    def __init__(self, seconds: ReportViewer, folder: str, token: str, *arguments: Any) -> None:
+        self._seconds, self._token = seconds, token
         super().__init__(*arguments, directory=folder)
 
     def do_GET(self) -> None:
@@ -114,6 +122,8 @@ class _Handler(SimpleHTTPRequestHandler):
         asked = urlsplit(self.path)
         if not is_own_page(self.headers.get("Origin"), self.headers.get("Host"), self._seconds.host in LOOPBACK):
             self.send_error(HTTPStatus.FORBIDDEN)
+        elif not holds_token(self.path, self.headers.get("Cookie"), self._token):
+            self.send_error(HTTPStatus.FORBIDDEN, "open this page by the whole address that duocap printed, with its token")
         elif asked.path == "/":
             self._lead_to(f"/{PAGE}")
         elif asked.path == f"/{VIEW}":
@@ -129,13 +139,22 @@ class _Handler(SimpleHTTPRequestHandler):
         except (DuocapError, ValueError) as error:
             self.send_error(HTTPStatus.NOT_FOUND, " ".join(str(error).split()))
             return
-        self._lead_to(url)
+        self._lead_to(_name_host(url, self.headers.get("Host")))
 
     def _lead_to(self, url: str) -> None:
         """Lead the browser to another page."""
         self.send_response(HTTPStatus.SEE_OTHER)
         self.send_header("Location", url)
+        if self._token:
+            self.send_header("Set-Cookie", format_token_cookie(self._token, self.server.server_port))  # type: ignore[attr-defined]
         self.end_headers()
 
     def log_message(self, format: str, *args: Any) -> None:
         """Keep quiet."""
+
+
+def _name_host(url: str, asked_host: str | None) -> str:
+    """Return the URL of a page with the name by which the browser reached this machine."""
+    name, parts = urlsplit(f"//{asked_host or ''}").hostname, urlsplit(url)
+    shown = f"[{name}]" if name and ":" in name else name
+    return urlunsplit(parts._replace(netloc=f"{shown}:{parts.port}")) if shown else url

@@ -19,11 +19,10 @@ from capture.packets import Views
 from capture.recording.recording import CaptureRecording, RecordingSpec
 from config.errors import CalibrationError
 from config.joints import JOINT_INDEX, N_JOINTS
-from config.landmarks import LANDMARK_INDEX, N_LANDMARKS
+from config.landmarks import LANDMARK_INDEX, N_LANDMARKS, SOURCES
 from config.markers import NO_MARKERS, read_marker_set
 from config.settings import Settings
 from database.geometry.rigid import RigidMotion
-from reconstruct.track.landmarks import SOURCES
 from tools.calibrate.outcome import print_report, write_outcome
 from tools.calibrate.wand import choose_intrinsics
 
@@ -111,13 +110,14 @@ def read_views(recording: CaptureRecording, settings: Settings, progress: Progre
         yield views
 
 
-def collect_body_views(moments: Iterable[Views], n_cameras: int, settings: Settings) -> BodyViews:
+def collect_body_views(moments: Iterable[Views], n_cameras: int, settings: Settings, every_s: float = SAMPLE_S) -> BodyViews:
     """Return the landmarks of all cameras at moments some time apart.
 
     Args:
         moments: in order of time.
         n_cameras: number of cameras.
         settings: of the run.
+        every_s: time between two moments [s].
     Raises: CalibrationError: no camera sees anybody.
     """
     t_s, points, seen, due_s = list[float](), [], [], -np.inf
@@ -134,7 +134,7 @@ def collect_body_views(moments: Iterable[Views], n_cameras: int, settings: Setti
         t_s.append(now_s)
         points.append(px)
         seen.append(use)
-        due_s = now_s + SAMPLE_S
+        due_s = now_s + every_s
     if not t_s:
         raise CalibrationError(
             "nobody is seen by two cameras at one time: one person, all of the body in both pictures, in a lit room; "

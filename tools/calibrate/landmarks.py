@@ -15,11 +15,12 @@ from capture.stereo.matching import add_rig_error, match
 from config.arrays import Floats
 from config.errors import CalibrationError
 from config.joints import JOINTS
+from config.landmarks import Exchange
 from config.markers import MarkerSet
 from config.settings import Settings
 from database.geometry.skeleton import Skeleton
 from reconstruct.observations import triangulate_landmarks
-from reconstruct.track.landmarks import Exchange, place_landmarks
+from reconstruct.track.landmarks import place_landmarks
 
 MIN_FRAMES = 5
 STAND_M = 3.0  # in front of the cameras, before anything is known

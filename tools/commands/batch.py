@@ -6,7 +6,8 @@ from typing import Annotated
 
 import typer
 
-from tools.commands.options import CommonOptions, InProject, Scheduler, WorkerCount, add_settings_options
+from tools.commands.declaration import CommonOptions, InProject, add_settings_options
+from tools.commands.options import Scheduler, WorkerCount
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

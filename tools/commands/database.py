@@ -12,7 +12,8 @@ import typer
 
 from config.settings import Settings
 from tools.cli import Command
-from tools.commands.options import ImportOptions, Scheduler, WorkerCount, add_settings_options
+from tools.commands.declaration import add_settings_options
+from tools.commands.options import ImportOptions, Scheduler, WorkerCount
 
 if TYPE_CHECKING:
     from tools.database.published import MotionCollection

@@ -10,8 +10,9 @@ import typer
 
 from config.settings import Settings
 from tools.arguments import check_recording_file, set_model
+from tools.commands.declaration import add_settings_options
 from tools.commands.landmarks import set_landmarks
-from tools.commands.options import Headless, LandmarkModel, Model, RecordFile, Vmc, add_settings_options
+from tools.commands.options import Headless, LandmarkModel, Model, RecordFile, Vmc
 from tools.outputs import create_vmc_outputs
 
 if TYPE_CHECKING:

@@ -6,7 +6,7 @@ from typing import Annotated
 import typer
 
 from config.settings import Settings
-from tools.commands.options import add_settings_options
+from tools.commands.declaration import add_settings_options
 
 JSON = Annotated[bool, typer.Option("--json", help="Print the findings as JSON.")]
 URLS = Annotated[

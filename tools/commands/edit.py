@@ -8,7 +8,8 @@ import typer
 
 from config.errors import DuocapError
 from config.settings import Settings
-from tools.commands.options import Database, add_settings_options
+from tools.commands.declaration import add_settings_options
+from tools.commands.options import Database
 
 if TYPE_CHECKING:
     from stream.edit.edits import Edit

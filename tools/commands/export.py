@@ -11,13 +11,14 @@ import typer
 from config.errors import DuocapError
 from config.settings import Settings
 from tools.arguments import check_folders
-from tools.commands.options import ImportOptions, InProject, Retarget, TakeFile, add_settings_options
+from tools.commands.declaration import InProject, add_settings_options
+from tools.commands.options import ImportOptions, Retarget, TakeFile
 from tools.export import FORMATS, ExportFile, plan_export_files, write_takes
 from tools.progress import open_progress_bar
 
 if TYPE_CHECKING:
-    from stream.export.from_recording import RecordedMotion
-    from stream.export.take import Take
+    from stream.take.from_recording import RecordedMotion
+    from stream.take.take import Take
 
 logger = logging.getLogger(__name__)
 
@@ -60,8 +61,8 @@ class ExportOptions:
 def export(settings: Settings, options: ExportOptions) -> None:
     """Turn a recording, or a motion file, into files for other programs: BVH, TRC, C3D, CSV, GLB, FBX or VRM animation."""
     from database.files.avatar import read_avatar
-    from stream.export.read import is_motion_file
     from stream.recording.folders import find_take
+    from stream.take.read import is_motion_file
 
     is_motion = is_motion_file(options.recording)
     recording = options.recording if is_motion else find_take(options.recording)
@@ -93,8 +94,8 @@ def _check(files: list[ExportFile], options: ExportOptions) -> None:
 
 def _motion(file: Path) -> "RecordedMotion":
     """Read a recording; what is missing of it is told."""
-    from stream.export.from_recording import read_longest_motion
     from stream.recording.recording import open_recording
+    from stream.take.from_recording import read_longest_motion
 
     recording = open_recording(file)
     with open_progress_bar("read") as progress:
@@ -107,7 +108,7 @@ def _motion(file: Path) -> "RecordedMotion":
 
 def _imported(options: ExportOptions) -> "Take":
     """Read a motion of another program; to smooth it, it becomes a recording."""
-    from stream.export.read import find_recording, read_take
+    from stream.take.read import find_recording, read_take
 
     hints = options.imported.read_hints()
     if options.smooth == 0.0:
@@ -125,9 +126,9 @@ def _smoothed(motion: "RecordedMotion", window_s: float) -> "Take":
 
 def _part(take: "Take", options: ExportOptions) -> "Take":
     """Return the part of a take that is wanted, at the rate that is wanted."""
-    from stream.export.resampling import resample_evenly
-    from stream.export.take import cut_take, prepare_for_engine
-    from stream.export.take import remove_root_motion as on_the_spot
+    from stream.take.resampling import resample_evenly
+    from stream.take.take import cut_take, prepare_for_engine
+    from stream.take.take import remove_root_motion as on_the_spot
 
     part = cut_take(take, options.from_s, float("inf") if options.to_s is None else options.to_s)
     part = part if options.fps is None else resample_evenly(part, options.fps)

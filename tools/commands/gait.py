@@ -8,7 +8,8 @@ import typer
 
 from config.settings import Settings
 from tools.arguments import check_folders
-from tools.commands.options import ImportOptions, InProject, MarkersSubject, add_settings_options
+from tools.commands.declaration import InProject, add_settings_options
+from tools.commands.options import ImportOptions, MarkersSubject
 from tools.progress import open_progress_bar
 
 

@@ -9,7 +9,7 @@ from typing import Annotated
 import typer
 
 from config.settings import Settings
-from tools.commands.options import add_settings_options
+from tools.commands.declaration import add_settings_options
 
 app = typer.Typer(
     epilog="Both machines say `duocap keys make` once. Then, on the one that publishes: `duocap keys add NAME KEY` with the "

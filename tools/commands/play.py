@@ -7,7 +7,8 @@ from typing import Annotated
 import typer
 
 from config.settings import Settings
-from tools.commands.options import RecordingFile, Vmc, add_settings_options
+from tools.commands.declaration import add_settings_options
+from tools.commands.options import RecordingFile, Vmc
 from tools.outputs import create_vmc_outputs
 
 logger = logging.getLogger(__name__)

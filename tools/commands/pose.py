@@ -9,7 +9,8 @@ import typer
 from config.errors import DuocapError
 from config.settings import Settings
 from tools.arguments import check_folders
-from tools.commands.options import BrowserPageOptions, Database, ImportOptions, add_settings_options
+from tools.commands.declaration import add_settings_options
+from tools.commands.options import BrowserPageOptions, Database, ImportOptions
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -9,8 +9,9 @@ import typer
 
 from config.settings import Settings
 from tools.arguments import check_session_path, set_model
+from tools.commands.declaration import InProject, add_settings_options
 from tools.commands.landmarks import set_landmarks
-from tools.commands.options import CameraOptions, Database, InProject, LandmarkModel, Model, VideoFps, add_settings_options
+from tools.commands.options import CameraOptions, Database, LandmarkModel, Model, VideoFps
 from tools.commands.run import order_cameras
 from tools.progress import open_status_line
 

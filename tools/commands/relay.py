@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from config.settings import Settings
-from tools.commands.options import add_settings_options
+from tools.commands.declaration import add_settings_options
 
 if TYPE_CHECKING:
     from stream.publish.relay import Relay

@@ -8,6 +8,7 @@ import typer
 from config.errors import SourceError
 from config.settings import CAMERA_NAMES, Settings
 from tools.arguments import check_session_path, set_lag, set_model, set_styles
+from tools.commands.declaration import InProject, add_settings_options
 from tools.commands.landmarks import set_landmarks
 from tools.commands.options import (
     PLAYED_FILES,
@@ -15,7 +16,6 @@ from tools.commands.options import (
     CameraOptions,
     Database,
     Headless,
-    InProject,
     Lag,
     LandmarkModel,
     Model,
@@ -25,7 +25,6 @@ from tools.commands.options import (
     Subject,
     VideoFps,
     Vmc,
-    add_settings_options,
 )
 from tools.outputs import create_vmc_outputs
 

@@ -8,7 +8,7 @@ import typer
 
 from config.errors import SettingsError
 from config.settings import Settings
-from tools.commands.options import add_settings_options
+from tools.commands.declaration import add_settings_options
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

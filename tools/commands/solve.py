@@ -10,7 +10,8 @@ import typer
 from config.optical import list_optical_sets
 from config.settings import Settings
 from tools.arguments import check_folders
-from tools.commands.options import Database, Person, add_settings_options
+from tools.commands.declaration import add_settings_options
+from tools.commands.options import Database, Person
 from tools.progress import open_progress_bar
 
 

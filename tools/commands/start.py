@@ -7,7 +7,8 @@ from typing import Annotated
 import typer
 
 from config.loading import load_settings
-from tools.commands.options import BrowserPageOptions, CommonOptions, add_settings_options
+from tools.commands.declaration import CommonOptions, add_settings_options
+from tools.commands.options import BrowserPageOptions
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

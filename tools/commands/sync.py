@@ -7,7 +7,8 @@ from typing import Annotated, Literal
 import typer
 
 from config.settings import Settings
-from tools.commands.options import VideoOptions, Views, add_settings_options
+from tools.commands.declaration import add_settings_options
+from tools.commands.options import VideoOptions, Views
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -8,7 +8,8 @@ from typing import Annotated
 import typer
 
 from config.settings import Settings
-from tools.commands.options import BrowserPageOptions, ImportOptions, Retarget, add_settings_options
+from tools.commands.declaration import add_settings_options
+from tools.commands.options import BrowserPageOptions, ImportOptions, Retarget
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -32,7 +33,7 @@ class ViewOptions:
 @add_settings_options
 def view(settings: Settings, options: ViewOptions) -> None:
     """Show the running stream in the browser, play one take or two side by side, or look through a batch."""
-    from stream.export.read import find_recording
+    from stream.take.read import find_recording
     from stream.viewer.takes import MAX_TAKES
     from tools.batch.show import is_report, show_report
     from tools.viewer import ViewPlan, can_browse, show_viewer

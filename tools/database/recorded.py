@@ -7,12 +7,12 @@ from pathlib import Path
 
 from config.errors import DatabaseError
 from database.clips import find_runs
-from database.files.points import is_marker_file
 from database.files.read import has_motion
 from database.files.retarget import NO_HINTS, ImportHints
+from database.marker_files.points import is_marker_file
 from stream.export.bvh import write_bvh
-from stream.export.read import RECORDING, read_take
-from stream.export.take import cut_take
+from stream.take.read import RECORDING, read_take
+from stream.take.take import cut_take
 
 SHORTEST_S = 0.1  # of a stretch in which somebody is tracked
 

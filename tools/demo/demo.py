@@ -163,13 +163,15 @@ def run_demo(
     with raise_on_interrupt(), Supervisor(cameras, plan, session, tell, prepared=prepared) as run:
         run.wait_ready()
         skeleton = _wait_for_skeleton(run, subscriber)
-        t_start_ns = run.start()
+        t_start_ns, spent_ms = run.start(), run.processor_ms()
         tell(f"streaming at {settings.stream.address}")
         watch = RateWatch(t_start_ns, fps)
         world = SimulatedWorld(compose_rig_message(rig, session))
         advance = partial(_show_progress, progress, t_start_ns, stage.seconds)
         receipts = _collect_stream(run, subscriber, world, advance, partial(_adapt_frame_rate, run, watch, tell))
         counts = [child.counts for child in run.cameras]
+        passed_ms = max(1e-6 * (now_ns() - t_start_ns), 1.0)
+        cores = {name: (ms - spent_ms[name]) / passed_ms for name, ms in run.processor_ms().items() if name in spent_ms}
     subscriber.close()
 
     def truth(times_s: Floats) -> Floats:
@@ -182,7 +184,7 @@ def run_demo(
     due = watch.n_due(draw_shutter_times(stage.performer.scene, 0, stage.seconds))
     budget_ms = settings.stream.budget_ms
     report = build_demo_report(skeleton, poses, truth, t_start_ns, frames, captured, times_ns, budget_ms, due)
-    return replace(report, rate=watch.words())
+    return replace(report, rate=watch.words(), cores=cores)
 
 
 class SimulatedWorld:

@@ -1,7 +1,7 @@
 """What the demo reports: computed from the messages a client hears, against the truth of the simulation."""
 
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
 
 import numpy as np
 from rich.table import Table
@@ -32,6 +32,7 @@ class DemoReport:
         worst_joint: name of the joint with the largest mean error, and that error.
         latency: p50, p95, p99 by stage, `total` from grab to receipt.
         rate: rate at which the cameras ran, as text.
+        cores: processor time of every process over the time that passed.
     """
 
     frames: tuple[int, ...]
@@ -43,6 +44,7 @@ class DemoReport:
     worst_joint: tuple[str, float]
     latency: Latency
     rate: str = ""
+    cores: Mapping[str, float] = field(default_factory=dict)
 
     @property
     def dropped(self) -> int:
@@ -152,6 +154,8 @@ def build_report_tables(report: DemoReport) -> list[Table]:
     mean, median, p95 = report.error_mm
     result.add_row("joint position error", f"mean {mean:.1f} mm, median {median:.1f}, p95 {p95:.1f}")
     result.add_row("worst joint", f"{report.worst_joint[0]}, mean {report.worst_joint[1]:.1f} mm")
+    if report.cores:
+        result.add_row("processor time", ", ".join(f"{name} {100 * cores:.0f} %" for name, cores in report.cores.items()))
     end = "receipt" if "received" in report.latency_ms else "publish"
     latency = Table("milliseconds", title=f"latency, grab to {end}", title_justify="left", caption=format_budget(report.latency))
     for name in ("p50", "p95", "p99"):

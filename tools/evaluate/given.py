@@ -9,9 +9,9 @@ from config.errors import FileFormatError
 from database.clips import Clip
 from database.files.asf_amc import read_amc
 from database.files.cleaning import clean_clip
-from database.files.points import read_points
 from database.files.read import read_clip
 from database.files.retarget import import_motion
+from database.marker_files.points import read_points
 
 C3D = ".c3d"
 FPS = 60.0  # rate at which markers are posed

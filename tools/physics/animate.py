@@ -34,7 +34,7 @@ from reconstruct.models.physics.synthesis.problem import (
 )
 from reconstruct.models.physics.synthesis.start import FirstMotion, build_from_examples, weigh_example_trust
 from reconstruct.pose import TrackingState
-from stream.export.take import Take, TakeInfo
+from stream.take.take import Take, TakeInfo
 from tools.physics.ground import evaluate_motion_forces
 from tools.physics.motion import motion_from_clip, read_motion
 from tools.physics.script import FEET, FootholdAsked, KeyAsked, MotionScript, PathAsked
@@ -169,12 +169,9 @@ def _animate_at_tempo(task: AnimateTask, progress: Callable[[int, int], None]) -
     files = MotionFiles(task.motions, script.file, script.mass_kg)
     learned = read_field(_find_field_file(task))
     problem, notes = _build_problem(task, files, learned)
-    dynamics = problem.dynamics()
     given = _build_contacts(script, files, problem.n_frames)
     tempo = script.tempo or 1.0
-    first = build_from_examples(
-        learned, dynamics, problem.keys, given, problem.units, problem.n_frames, problem.fps * tempo, problem.surroundings
-    )
+    first = build_from_examples(problem, given, tempo)
     if first.distance > UNLIKE:
         notes.append(
             f"{learned.name} was learned of nothing like it (nearest example at {first.distance:.1f}, expected below {UNLIKE:g})"
@@ -188,7 +185,9 @@ def _animate_at_tempo(task: AnimateTask, progress: Callable[[int, int], None]) -
                 f"the {FEET[hold.foot]} foot is not down all the time from {hold.first_s:g} to {hold.last_s:g} s, where it has a "
                 "foothold; give it contacts there"
             )
-    got = animate_motion(problem, first.q, task.options, progress)
+    options = task.options if given is None else replace(task.options, contacts=0)
+    got = animate_motion(problem, first.q, options, progress)
+    problem = replace(problem, parts=got.parts)
     figures = measure_motion(problem, got.start), measure_motion(problem, got.q)
     told = (*notes, *_format_violations(figures[1]))
     energy = MotionEnergy(problem).evaluate(got.q).energy
@@ -224,7 +223,7 @@ def _build_problem(task: AnimateTask, files: MotionFiles, learned: ForceField) -
         notes.append(
             f"the body is {skeleton.height_m:.2f} m tall, {learned.name} was learned of {learned.skeleton.height_m:.2f} m"
         )
-    around = Surroundings(np.array([0.0, -script.gravity, 0.0]), script.friction, script.slope)
+    around = Surroundings(np.array([0.0, -script.gravity, 0.0]), script.friction, script.slope, script.mounds)
     keys = tuple(_build_key_pose(key, files, script, around) for key in sorted(script.keys, key=lambda key: key.time_s))
     dynamics = Dynamics(body)
     paths = tuple(_build_path(path, files, script, dynamics) for path in script.paths)
@@ -266,11 +265,16 @@ def _build_path(asked: PathAsked, files: MotionFiles, script: MotionScript, dyna
     frames = np.arange(round(asked.first_s * script.fps), round(asked.last_s * script.fps) + 1)
     if asked.points is not None:
         times = np.clip(frames / script.fps, asked.points[0, 0], asked.points[-1, 0])
-        return KeyPath(asked.joint, frames, PchipInterpolator(asked.points[:, 0], asked.points[:, 1:])(times))
+        places = PchipInterpolator(asked.points[:, 0], asked.points[:, 1:])(times)
+        if places.shape[1] == 3:
+            return KeyPath(asked.joint, frames, places, within_m=asked.within_m)
+        return KeyPath(asked.joint, frames, np.insert(places, 1, 0.0, axis=1), np.array([1.0, 0.0, 1.0]), asked.within_m)
     times = asked.from_s + (frames - frames[0]) / script.fps * (script.tempo or 1.0)
     files.row(asked.file, float(times[-1]))
     rows = np.rint(times * files.fps[asked.file]).astype(int)
-    return KeyPath(asked.joint, frames, compute_joint_positions(dynamics, files[asked.file].q[rows])[:, asked.joint])
+    return KeyPath(
+        asked.joint, frames, compute_joint_positions(dynamics, files[asked.file].q[rows])[:, asked.joint], within_m=asked.within_m
+    )
 
 
 def _build_foothold(asked: FootholdAsked, script: MotionScript) -> KeyPath:

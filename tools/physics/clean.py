@@ -24,8 +24,8 @@ from reconstruct.models.physics.clean import (
 )
 from reconstruct.models.physics.dynamics import N_CONFIGURATION, Dynamics, poses_from_configurations
 from reconstruct.models.physics.forces import FRICTION, compute_motion_forces
-from stream.export.ground import GroundForces, forces_from_points, place_in_frames
-from stream.export.take import Take
+from stream.take.ground import GroundForces, forces_from_points, place_in_frames
+from stream.take.take import Take
 from tools.physics.forces import set_segment_masses
 from tools.physics.motion import PhysicalMotion, TrackedRange, motion_from_take
 from tools.progress import ignore_progress

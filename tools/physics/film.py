@@ -17,6 +17,7 @@ SIZE = (1280, 720)
 PIXELS_A_M = 260.0
 GROUND_AT = 0.86  # of the height
 TURN_HZ = 0.15  # the view follows turns of the way no faster than this
+GRID_POINTS = 241  # of a line of the ground: every 5 cm
 CODECS = ("libx264", "mpeg4")  # the first that is there
 
 
@@ -53,13 +54,15 @@ def write_film(file: Path, made: Animation) -> None:
 def _draw_frame(strip: Strip, ends_m: Floats, center_m: Floats, angle: float) -> Image:
     """Return a picture of one frame without its forces: ground, key poses, bones from far to near."""
     image = np.full((SIZE[1], SIZE[0], 3), 255, np.uint8)
-    grid = np.arange(-6, 7)
+    grid = np.arange(-6.0, 6.1, 0.5 if strip.problem.surroundings.mounds else 1.0)
     origin = np.round(center_m)
     for a in grid:
         for line in (((a, -6), (a, 6)), ((-6, a), (6, a))):
-            points = origin + np.array([(x, 0.0, z) for x, z in line])
+            first, last = np.insert(np.array(line), 1, 0.0, axis=1)
+            points = origin + np.linspace(first, last, GRID_POINTS)
             points[:, 1] = strip.floor_m(points)
-            _draw_line(image, _project(points, center_m, angle), QUIET, 1)
+            ends_px = np.rint(np.clip(_project(points, center_m, angle), -4000, 4000)).astype(np.int32)
+            cv2.polylines(image, [ends_px], False, _bgr(QUIET), 1, cv2.LINE_AA)
     for bones in strip.keys.values():
         if np.abs(bones[0, 0] - center_m)[[0, 2]].max() < 4.0:
             for bone in bones:

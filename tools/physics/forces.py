@@ -19,7 +19,7 @@ from reconstruct.models.physics.dynamics import N_ROOT, Dynamics
 from reconstruct.models.physics.field.state import STANDARD_GRAVITY
 from reconstruct.models.physics.forces import FRICTION, ContactForces, ForceOptions, compute_contact_forces
 from reconstruct.models.physics.smoothing import GAIT_HZ
-from stream.export.take import Take
+from stream.take.take import Take
 from tools.physics.moments import compute_joint_moments
 from tools.physics.motion import PhysicalMotion, Progress
 

@@ -8,7 +8,7 @@ from config.arrays import Floats
 from config.joints import JOINTS
 from reconstruct.models.physics.synthesis.energy import MotionEnergy
 from reconstruct.models.physics.synthesis.problem import MotionProblem
-from stream.export.ground import GroundForces, forces_from_points
+from stream.take.ground import GroundForces, forces_from_points
 
 
 @dataclass(frozen=True, slots=True)

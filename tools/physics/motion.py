@@ -16,16 +16,16 @@ from config.arrays import Floats
 from config.errors import DuocapError, FileFormatError
 from database.clips import Clip, find_runs
 from database.files.cleaning import FLIP_RAD_PER_S, ROOT_SPIKE_M_PER_S, clean_clip
-from database.files.points import is_marker_file
 from database.files.retarget import NO_HINTS, ImportHints
-from database.files.trc import read_trc
 from database.geometry.rotations import compute_geodesic_rad
+from database.marker_files.points import is_marker_file
+from database.marker_files.trc import read_trc
 from reconstruct.models.physics.contacts import MIN_FRAMES
 from reconstruct.models.physics.dynamics import configurations_from_poses
 from reconstruct.pose import TrackingState
-from stream.export.read import is_motion_file, read_motion_file, read_take
-from stream.export.resampling import resample_evenly
-from stream.export.take import Take, TakeInfo
+from stream.take.read import is_motion_file, read_motion_file, read_take
+from stream.take.resampling import resample_evenly
+from stream.take.take import Take, TakeInfo
 
 TRC = ".trc"
 N_TORSO = 3  # torso markers that place a body

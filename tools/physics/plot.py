@@ -6,7 +6,7 @@ import numpy as np
 
 from calibration.quality.picture import INK, LEFT, RIGHT, save_figure
 from reconstruct.models.physics.field.state import STANDARD_GRAVITY
-from stream.export.take import Take
+from stream.take.take import Take
 from tools.physics.forces import FEET, StretchForces
 from tools.physics.moments import compute_joint_moments
 

@@ -11,7 +11,7 @@ from config.arrays import Floats
 from config.errors import DuocapError
 from config.files import read_toml
 from reconstruct.models.physics.contacts import PART_NAMES
-from reconstruct.models.physics.synthesis.problem import SynthesisWeights
+from reconstruct.models.physics.synthesis.problem import Mound, SynthesisWeights
 from tools.style.values import (
     MOST_M,
     MOST_OFFSET_M,
@@ -34,6 +34,7 @@ KEYS = (
     "contacts",
     "contact",
     "environment",
+    "obstacle",
     "body",
     "segment",
     "load",
@@ -42,6 +43,7 @@ KEYS = (
 )
 FEET = ("left", "right")
 LONGEST_S = 120.0
+EDGE_M = 0.03  # how round the edges of an obstacle are
 MOST_FRICTION, MOST_SLOPE_DEG, MOST_NEWTON, MOST_ABOVE_M = 10.0, 45.0, 1e5, 5.0
 
 
@@ -70,8 +72,12 @@ class KeyAsked:
 
 @dataclass(frozen=True, slots=True)
 class PathAsked:
-    """A joint follows that of a file from `from_s` of it on, or goes through points (K, 4) of time [s] and place [m], between two
-    times of the motion."""
+    """A joint follows that of a file from `from_s` of it on, or goes through points between two times of the motion.
+
+    Attributes:
+        points: times [s] and places [m], (K, 4), or places in the plane, x and z, (K, 3).
+        within_m: how far off it may be [m].
+    """
 
     joint: int
     file: str
@@ -79,6 +85,7 @@ class PathAsked:
     first_s: float
     last_s: float
     points: Floats | None = None
+    within_m: float = 0.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -154,6 +161,7 @@ class MotionScript:
     gravity: float
     friction: float
     slope: Floats
+    mounds: tuple[Mound, ...]
     mass_kg: float | None
     segments: tuple[SegmentAsked, ...]
     loads: tuple[LoadAsked, ...]
@@ -167,7 +175,8 @@ class MotionScript:
             return replace(each, first_s=each.first_s / tempo, last_s=each.last_s / tempo)
 
         paths = tuple(
-            path if path.points is None else replace(path, points=path.points / (tempo, 1.0, 1.0, 1.0)) for path in self.paths
+            path if path.points is None else replace(path, points=path.points / np.r_[tempo, np.ones(path.points.shape[1] - 1)])
+            for path in self.paths
         )
         return replace(
             self,
@@ -225,6 +234,9 @@ def read_script(file: Path) -> MotionScript:
         read_number_key(f"{where}: [environment]", environment, "gravity", 9.81, above=-1e-9, most=100.0),
         read_number_key(f"{where}: [environment]", environment, "friction", 0.8, above=-1e-9, most=MOST_FRICTION),
         np.tan(np.radians(rise)),
+        tuple(
+            _parse_obstacle(f"{where}: obstacle {k + 1}", each) for k, each in enumerate(_parse_tables(where, table, "obstacle"))
+        ),
         read_number_key(f"{where}: [body]", body, "mass_kg", 70.0, most=400.0) if "mass_kg" in body else None,
         tuple(_parse_segment(f"{where}: segment {k + 1}", each) for k, each in enumerate(_parse_tables(where, table, "segment"))),
         tuple(_parse_load(f"{where}: load {k + 1}", each) for k, each in enumerate(_parse_tables(where, table, "load"))),
@@ -294,22 +306,24 @@ def _parse_time_span(where: str, table: Mapping[str, Any], seconds: float) -> tu
 
 
 def _parse_path(where: str, value: object, seconds: float) -> PathAsked:
-    table = check_keys(where, value, ("joint", "file", "at", "from", "to", "points"))
+    table = check_keys(where, value, ("joint", "file", "at", "from", "to", "points", "within_m"))
+    within = read_number_key(where, table, "within_m", 0.0, above=-1e-9, most=MOST_M)
     if ("points" in table) == ("file" in table):
         raise DuocapError(f"{where}: give either file, whose joint is followed, or points of [time, x, y, z]")
     if "points" in table:
         points = _parse_points(where, table["points"], seconds)
-        return PathAsked(read_joint_name(where, table), "", 0.0, float(points[0, 0]), float(points[-1, 0]), points)
+        return PathAsked(read_joint_name(where, table), "", 0.0, float(points[0, 0]), float(points[-1, 0]), points, within)
     at = read_number_key(where, table, "at", 0.0, above=-1e-9, most=1e5)
     from_s, to_s = _parse_time_span(where, table, seconds)
-    return PathAsked(read_joint_name(where, table), parse_file_name(where, table, "file"), at, from_s, to_s)
+    return PathAsked(read_joint_name(where, table), parse_file_name(where, table, "file"), at, from_s, to_s, within_m=within)
 
 
 def _parse_points(where: str, value: object, seconds: float) -> Floats:
-    """Return the points of a path, (K, 4), in the order of time. Raises DuocapError."""
+    """Return the points of a path, (K, 4) or (K, 3), in the order of time. Raises DuocapError."""
     if not isinstance(value, list) or len(value) < 2:
-        raise DuocapError(f"{where} points: give two at least, each [time, x, y, z]")
-    rows = [check_numbers(f"{where} point {k + 1}", row, 4, max(MOST_M, LONGEST_S)) for k, row in enumerate(value)]
+        raise DuocapError(f"{where} points: give two at least, each [time, x, y, z], or [time, x, z]")
+    count = 3 if isinstance(value[0], list) and len(value[0]) == 3 else 4
+    rows = [check_numbers(f"{where} point {k + 1}", row, count, max(MOST_M, LONGEST_S)) for k, row in enumerate(value)]
     points = np.array(sorted(rows, key=lambda row: float(row[0])))
     if points[0, 0] < 0.0 or points[-1, 0] > seconds or not (np.diff(points[:, 0]) > 0.0).all():
         raise DuocapError(f"{where} points: expected different times from 0 to {seconds:g} s")
@@ -339,6 +353,16 @@ def _parse_contact(where: str, value: object, seconds: float) -> ContactAsked:
     row = PART_NAMES.index(read_word_key(where, table, "part", PART_NAMES))
     from_s, to_s = _parse_time_span(where, table, seconds)
     return ContactAsked((row // 3, row % 3), from_s, to_s)
+
+
+def _parse_obstacle(where: str, value: object) -> Mound:
+    table = check_keys(where, value, ("place_m", "size_m", "height_m", "edge_m"))
+    size = read_numbers_key(where, table, "size_m", 2, MOST_M)
+    if not (size > 0.0).all():
+        raise DuocapError(f"{where}: size_m must be above 0 along x and z, got {size[0]:g} and {size[1]:g}")
+    height = read_number_key(where, table, "height_m", -1.0, above=-1e-9, most=MOST_ABOVE_M)
+    edge = read_number_key(where, table, "edge_m", EDGE_M, above=0.0, most=MOST_M)
+    return Mound(read_numbers_key(where, table, "place_m", 2, MOST_M), size, height, edge)
 
 
 def _parse_segment(where: str, value: object) -> SegmentAsked:

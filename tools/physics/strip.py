@@ -139,12 +139,14 @@ class Strip:
         """Return the lowest and highest point of a row."""
         over = [row.tops_m() - self.floor_m(row.ends_m[:, 0, 0]) for row in self.rows]
         high = max(float(heights[self.shown].max()) for heights in over)
-        return -0.4 - 0.5 * CLEAR_M * float(np.abs(self.problem.surroundings.slope).sum()), high + 0.1
+        around = self.problem.surroundings
+        lowest = 0.5 * CLEAR_M * float(np.abs(around.slope).sum()) + max((each.height_m for each in around.mounds), default=0.0)
+        return -0.4 - lowest, high + 0.1
 
     def floor_m(self, place_m: Floats) -> Floats:
         """Return the height of the soles that stand at a place, (..., 3) [m]: a file's floor is not always at 0."""
         standing_m = float(self.problem.level_m.mean())
-        return self.problem.surroundings.height_m(place_m[..., 0], place_m[..., 2]) + standing_m
+        return self.problem.surroundings.compute_foot_ground(place_m[..., [0, 2]])[0] + standing_m
 
     def draw_line(self, axis: "Axes", row: FigureRow, line: Line) -> None:
         """Draw a line of figures."""
@@ -166,7 +168,7 @@ class Strip:
             """Return points (..., 3) in the picture, (..., 2)."""
             return np.stack([(points_m - hips) @ across + x_m, points_m[..., 1] - floor_m], axis=-1)
 
-        edges = hips + np.array([[-0.5], [0.5]]) * EVERY_M * across
+        edges = hips + np.linspace(-0.5, 0.5, 25)[:, None] * EVERY_M * across
         edges[:, 1] = self.floor_m(edges)
         axis.plot(*seen(edges).T, color=QUIET, linewidth=1.0, zorder=0)
         is_key = frame in self.keys

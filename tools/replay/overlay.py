@@ -9,20 +9,25 @@ from pathlib import Path
 import cv2
 import numpy as np
 
-from calibration.camera import Camera, Rig
+from calibration.camera import Camera
 from calibration.subject.subject import Subject
-from capture.packets import Frame, MarkerFrame
+from capture.packets import Blobs, Frame, MarkerFrame
 from capture.recording.recording import CaptureRecording
 from config.arrays import Floats, Image
 from config.errors import SourceError
 from config.files import replace_file
 from config.joints import N_JOINTS, PARENTS
+from config.landmarks import ABSENT, Exchange
 from database.geometry.kinematics import compute_forward_kinematics
 from reconstruct.pose import Pose, TrackingState
+from stream.protocol.landmarks import PREFIX
+from stream.web.landmarks import LandmarkColors, believe_landmarks, draw_landmarks
+from tools.replay.replay import ReplayResult
 
 SCALE = 2  # labels need room
 GAIN_TO = 200.0  # dark recordings are brightened until their 99.99th percentile is here
 LEFT_BGR, RIGHT_BGR, MIDDLE_BGR = (0, 220, 255), (80, 120, 255), (120, 255, 120)
+LANDMARK_COLORS = LandmarkColors(LEFT_BGR, RIGHT_BGR, MIDDLE_BGR, (160, 64, 255))
 BONE_BGR, ONE_VIEW_BGR = (200, 140, 40), (60, 60, 255)
 STATE_BGR = {TrackingState.TRACKING: (120, 255, 120), TrackingState.COASTING: (0, 220, 255), TrackingState.LOST: (60, 60, 255)}
 
@@ -30,10 +35,8 @@ STATE_BGR = {TrackingState.TRACKING: (120, 255, 120), TrackingState.COASTING: (0
 def write_overlay(
     file: Path,
     recording: CaptureRecording,
-    rig: Rig,
     subject: Subject,
-    poses: list[Pose],
-    markers: list[MarkerFrame],
+    result: ReplayResult,
     progress: Callable[[int, int | None], None] = lambda done, total: None,
 ) -> None:
     """Write the overlay as a video (MJPG in AVI), the cameras in a grid, whole or not at all.
@@ -41,9 +44,8 @@ def write_overlay(
     Args:
         file: AVI to write.
         recording: the recording.
-        rig: the cameras.
         subject: the performer.
-        poses, markers: poses and labelled markers of all views, in order.
+        result: poses, labelled markers and views of the recording, and the cameras.
         progress: called with the amount done and the whole amount.
     Raises: SourceError: no video can be written there.
     """
@@ -53,14 +55,15 @@ def write_overlay(
     try:
         if not writer.isOpened():
             raise SourceError(f"{file}: no video can be written here; choose a place in an existing folder, ending in .avi")
-        for n, (pose, seen, images) in enumerate(_match_images_to_poses(recording, poses, markers)):
+        for n, (pose, seen, images) in enumerate(_match_images_to_poses(recording, result.poses, result.markers)):
             canvas = np.zeros((height, width, 3), np.uint8)
             for c, (image, (x, y)) in enumerate(zip(images, places, strict=True)):
                 if image is not None:
-                    view = _draw_view(image, rig.cameras[c], c, subject, pose, seen)
+                    view = _draw_view(image, result.rig.cameras[c], c, subject, pose, seen)
+                    _draw_landmarks(view, result.views[n].blobs[c], c, subject, pose, seen)
                     canvas[y : y + view.shape[0], x : x + view.shape[1]] = view
             writer.write(canvas)
-            progress(n + 1, len(poses))
+            progress(n + 1, len(result.poses))
         writer.release()
         replace_file(part, file, SourceError)
     except BaseException:
@@ -113,16 +116,26 @@ def _draw_view(image: Image, camera: Camera, c: int, subject: Subject, pose: Pos
     _draw_bones(view, camera.project(joints))
     placed = camera.project(pose.marker_m)
     for m, name in enumerate(subject.markers.names):
-        color = LEFT_BGR if name.startswith("left") else RIGHT_BGR if name.startswith("right") else MIDDLE_BGR
+        side = name.removeprefix(PREFIX)
+        color = LEFT_BGR if side.startswith("left") else RIGHT_BGR if side.startswith("right") else MIDDLE_BGR
         if np.isfinite(placed[m]).all():
             cv2.drawMarker(view, _scale_to_pixel(placed[m]), color, cv2.MARKER_TILTED_CROSS, 8, 1, cv2.LINE_AA)
-        if seen.seen[c, m]:
+        if seen.seen[c, m] and subject.markers.worn[m]:
             at = _scale_to_pixel(seen.image_px[c, m])
             cv2.circle(view, at, 8, color if seen.valid[m] else ONE_VIEW_BGR, 1, cv2.LINE_AA)
             cv2.putText(view, name, (at[0] + 9, at[1] + 4), cv2.FONT_HERSHEY_SIMPLEX, 0.38, color, 1, cv2.LINE_AA)
     text = f"{pose.index}  {pose.t_capture_ns * 1e-9:.2f} s  {pose.state}"
     cv2.putText(view, text, (8, 20), cv2.FONT_HERSHEY_SIMPLEX, 0.55, STATE_BGR[pose.state], 1, cv2.LINE_AA)
     return view
+
+
+def _draw_landmarks(view: Image, blobs: Blobs | None, c: int, subject: Subject, pose: Pose, seen: MarkerFrame) -> None:
+    """Draw the landmarks of one camera's part, if it has any."""
+    if blobs is None or blobs.landmarks is None:
+        return
+    told = int(pose.exchanged[c]) if len(pose.exchanged) else ABSENT
+    believed = believe_landmarks(subject.markers.names, seen.seen[c].tolist(), None if told == ABSENT else Exchange(told))
+    draw_landmarks(view, blobs.landmarks, believed, LANDMARK_COLORS, SCALE)
 
 
 def _draw_bones(view: Image, joints_px: Floats) -> None:

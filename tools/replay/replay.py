@@ -30,7 +30,7 @@ from reconstruct.observations import find_monocular_rays, find_nearest_on_rays
 from reconstruct.pipeline import Pipeline
 from reconstruct.pose import Pose, TrackingState, find_swapped_markers
 from reconstruct.search.examples import PoseTable
-from stream.export.take import Take, TakeInfo, build_take
+from stream.take.take import Take, TakeInfo, build_take
 from tools.replay.outlet import ReplayWatch
 from tools.replay.styles import open_styles
 

@@ -4,6 +4,8 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from capture.timing.grouping import GroupingCounts
+from reconstruct.doubt import SHOWN_S
+from stream.protocol.landmarks import format_landmarks
 
 MAX_SPANS = 10
 
@@ -22,6 +24,7 @@ def format_replay_report(report: Mapping[str, Any]) -> list[str]:
         lines.append(
             f"jumps to other labels {jumps['count']}, by {jumps['median_mm']:.0f} mm median, {jumps['most_mm']:.0f} mm most"
         )
+    lines += format_landmarks(report["landmarks"])
     lines += _format_doubtful_spans(report["doubtful"])
     for name, score in report["hidden"].items():
         lines.append(
@@ -59,9 +62,14 @@ def format_left_out(n_poses: int, n_frames: int | None, counts: GroupingCounts |
 def _format_doubtful_spans(spans: Sequence[Mapping[str, Any]]) -> list[str]:
     """List the spans in which something speaks against labels or poses: the longest, in order."""
     told = sorted(sorted(spans, key=lambda span: -span["seconds"])[:MAX_SPANS], key=lambda span: span["at_s"])
-    lines = [f"doubtful {span['at_s']:.2f} to {span['at_s'] + span['seconds']:.2f} s: {span['reasons']}" for span in told]
+    lines = [f"doubtful {_format_span(span['at_s'], span['seconds'])}: {span['reasons']}" for span in told]
     left = len(spans) - len(told)
     return [*lines, f"and {left} shorter ones (--report has all)"] if left else lines
+
+
+def _format_span(at_s: float, seconds: float) -> str:
+    """Return when something was; an instant has no end that differs from its beginning."""
+    return f"{at_s:.2f} to {at_s + seconds:.2f} s" if seconds >= SHOWN_S else f"at {at_s:.2f} s, for a moment"
 
 
 def _format_times(time: Mapping[str, Any]) -> str:

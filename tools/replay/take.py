@@ -10,7 +10,7 @@ from capture.recording.session import is_session
 from config.errors import DuocapError
 from config.settings import CAMERA_NAMES, Settings
 from database.store import PoseDatabase, open_database
-from stream.export.take import Take, TakeInfo
+from stream.take.take import Take, TakeInfo
 from tools.database.installed import open_default
 from tools.replay.given import read_journal_parts
 from tools.replay.offline import solve_replay_offline

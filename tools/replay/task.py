@@ -16,10 +16,10 @@ from config.files import write_together
 from config.settings import Settings
 from database.store import PoseDatabase, open_database
 from reconstruct.models.style.file import StyleOrigin, write_style
-from stream.export.take import Take, TakeInfo
 from stream.protocol.report import build_replay_report, write_replay_report
 from stream.publish.fanout import OutputFactory
 from stream.recording.session import JOURNAL
+from stream.take.take import Take, TakeInfo
 from tools.arguments import set_lag, set_model
 from tools.database.installed import find_default_database
 from tools.export import ExportFile, write_take
@@ -142,7 +142,7 @@ def replay_videos(settings: Settings, inputs: VideoInputs, task: ReplayTask) -> 
                 typer.echo(words)
             if overlay is not None:
                 with open_progress_bar("overlay") as progress:
-                    write_overlay(overlay, recording, finished.rig, performer, finished.poses, finished.markers, progress)
+                    write_overlay(overlay, recording, performer, finished, progress)
 
 
 def replay_recorded(settings: Settings, inputs: RecordedInputs, task: ReplayTask) -> None:
@@ -201,7 +201,10 @@ def _solve_offline(
 
 def _finish_replay(result: ReplayResult, performer: Subject, info: TakeInfo, task: ReplayTask) -> ReplayResult:
     """Write and print what was asked for; return the poses, smoothed if so wished."""
-    summary = build_replay_report(result.poses, result.wall_s, result.hidden_mm, result.swaps_suspected, result.n_repeated)
+    landmark = ~performer.markers.worn
+    summary = build_replay_report(
+        result.poses, result.wall_s, result.hidden_mm, result.swaps_suspected, result.n_repeated, landmark
+    )
     result = smooth_result(result, performer, task.smooth)
     take = result.take(performer, info)
     if task.physics:

@@ -3,12 +3,14 @@
 from array import array
 from collections.abc import Mapping
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
 from config.settings import CAMERA_NAMES
 from config.units import MS_PER_NS
-from stream.protocol.messages import EventMessage, PoseMessage, StatusMessage
+from stream.protocol.landmarks import PREFIX, LandmarkTally, format_landmarks
+from stream.protocol.messages import EventMessage, PoseMessage, StatusMessage, read_number
 
 UNSURE_MS = 1.0  # an offset less sure than that is not put to use
 # Of a camera's facts and counts: frames that did not count, in words.
@@ -36,6 +38,7 @@ class RunReport:
         cameras: a line for each, and others for the time between them.
         doubtful: a line for each of the first doubtful spans.
         n_doubtful: number of doubtful spans.
+        landmarks: what became of landmarks, as `LandmarkTally.as_plain`.
     """
 
     seconds: float
@@ -46,6 +49,7 @@ class RunReport:
     cameras: tuple[str, ...] = ()
     doubtful: tuple[str, ...] = ()
     n_doubtful: int = 0
+    landmarks: dict[str, Any] | None = None
 
     def lines(self) -> list[str]:
         """Return the report in words."""
@@ -57,6 +61,7 @@ class RunReport:
             f"{self.poses} poses in {self.seconds:.0f} s, {100.0 * self.tracked / self.poses:.1f} % of them tracked",
             f"latency, capture to receipt: p50 {p50:.1f} ms, p95 {p95:.1f}, p99 {p99:.1f}",
             f"dropped: {lost}",
+            *format_landmarks(self.landmarks),
             *self.doubtful,
             *(
                 [f"and {more} more doubtful spans: events in the take"]
@@ -79,11 +84,16 @@ class RunStatistics:
         self._t_first_capture_ns = self._t_last_capture_ns = -1
         self._doubts: list[EventMessage] = []
         self._n_doubts = 0
+        self._landmarks = LandmarkTally()
 
     def add(self, pose: PoseMessage, t_ns: int) -> None:
         """Count a pose received at t_ns."""
         self.n_poses += 1
         self.n_tracked += pose.state == "tracking"
+        if pose.landmarks:
+            followed = [marker.cameras for marker in pose.markers if marker.name.startswith(PREFIX)]
+            n_used = [sum(camera in cameras for cameras in followed) for camera in range(len(pose.landmarks))]
+            self._landmarks.add(pose.landmarks, len(followed), n_used)
         self._span_ns = [self._span_ns[0] or t_ns, t_ns]
         if pose.t_capture_ns > self._t_last_capture_ns:  # a held pose repeats an old capture
             if self._t_first_capture_ns < 0:
@@ -113,7 +123,9 @@ class RunStatistics:
         seconds = (self._span_ns[1] - self._span_ns[0]) * 1e-9
         lines = () if self.status is None else format_cameras(self.status, seconds)
         doubtful = tuple(f"at {(event.t_ns - self._t_first_capture_ns) * 1e-9:.1f} s: {event.text}" for event in self._doubts)
-        return RunReport(seconds, self.n_poses, self.n_tracked, latency, drops, lines, doubtful, self._n_doubts)
+        return RunReport(
+            seconds, self.n_poses, self.n_tracked, latency, drops, lines, doubtful, self._n_doubts, self._landmarks.as_plain()
+        )
 
 
 def format_status(status: StatusMessage, latency_ms: tuple[float, ...], recording: str = "") -> str:
@@ -136,6 +148,9 @@ def format_status(status: StatusMessage, latency_ms: tuple[float, ...], recordin
     if status.skew_ns:
         words.append(f"skew {status.skew_ns.get('median', 0.0) * MS_PER_NS:.1f} ms")
     words += format_stamp_offsets(status)
+    landmarks_hz = [read_number(status.camera(name).get("landmarks_hz")) for name in status.cameras]
+    if any(rate_hz is not None for rate_hz in landmarks_hz):
+        words.append(f"landmarks in {' and '.join(f'{rate_hz or 0.0:.0f}' for rate_hz in landmarks_hz)} pictures/s")
     dropped = sum(status.drops.values())
     if dropped:
         words.append(f"{dropped} dropped")

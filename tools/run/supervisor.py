@@ -10,6 +10,7 @@ What the user and the stream are told of a run's processes: news in words, and h
 
 import logging
 import secrets
+import time
 from collections import deque
 from collections.abc import Callable, Iterable, Sequence
 from concurrent.futures import ThreadPoolExecutor
@@ -18,7 +19,7 @@ from types import TracebackType
 from capture.clock import Clocks, SuspendDetector, now_ns, read_both_clocks_ns
 from capture.process.camera import run_camera
 from capture.process.control import CameraStatusOrder, EventOrder, Report, ReportKind, StopOrder, decode_report
-from capture.process.link import SupervisorAddress, freeze_objects
+from capture.process.link import PROCESSOR_MS, SupervisorAddress, freeze_objects
 from capture.process.plan import CameraPlan
 from capture.sockets.wire import MalformedMessageError
 from config.logs import find_current_logs
@@ -140,6 +141,11 @@ class Supervisor:
     def cameras(self) -> list[ChildProcess]:
         """The camera processes, in the order of the rig."""
         return [self.children[name] for name in CAMERA_NAMES if name in self.children]
+
+    def processor_ms(self) -> dict[str, int]:
+        """Return the processor time that each process last said it has taken, and this one's, by name [ms]."""
+        told = {name: child.counts[PROCESSOR_MS] for name, child in self.children.items() if PROCESSOR_MS in child.counts}
+        return {**told, "client": round(1e3 * time.process_time())}
 
     @property
     def nodes(self) -> list[ChildProcess]:

@@ -8,7 +8,7 @@ from the markers around it are those of the track, if there is one.
 import numpy as np
 
 from config.arrays import Bools, Floats, Ints
-from database.files.points import OpticalPoints
+from database.marker_files.points import OpticalPoints
 from tools.solve.tracks import ColumnTracks, collect_markers
 
 STEADY_M = 0.008  # median absolute deviation of a distance on one bone: skin

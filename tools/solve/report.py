@@ -7,9 +7,9 @@ from typing import Any
 import numpy as np
 
 from config.arrays import Bools
-from database.files.c3d_extras import read_c3d_extras
+from database.marker_files.c3d_extras import read_c3d_extras
 from reconstruct.pose import TrackingState
-from stream.export.take import MarkerTracks, Take, TakeInfo
+from stream.take.take import MarkerTracks, Take, TakeInfo
 from tools.solve.solve import SolvedMarkerFile
 
 MOST_LINES = 20  # of each list that is printed; the report in a file has all

@@ -14,7 +14,7 @@ from capture.packets import MarkerFrame
 from config.arrays import Bools, Floats, Ints
 from config.errors import FileFormatError
 from config.optical import LEAST_MARKERS
-from database.files.points import OpticalPoints, read_points
+from database.marker_files.points import OpticalPoints, read_points
 from database.store import PoseDatabase
 from reconstruct.offline.labels import assign_labels, compute_track_costs
 from reconstruct.offline.motion import TakeMotion

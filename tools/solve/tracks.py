@@ -5,7 +5,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from config.arrays import Bools, Floats, Ints
-from database.files.points import OpticalPoints
+from database.marker_files.points import OpticalPoints
 from reconstruct.offline.points import POINT_SIGMA_M
 from reconstruct.offline.tracks import PointTracks
 

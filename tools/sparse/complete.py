@@ -11,7 +11,7 @@ from calibration.subject.subject import read_subject
 from reconstruct.models.sparse.model import read_dictionary
 from reconstruct.posing.fit import PoseResult
 from reconstruct.posing.sparse import RESTORE, SparsePoser
-from stream.export.take import Take
+from stream.take.take import Take
 from tools.style.constraints import build_constraints, build_curve_points
 from tools.style.inputs import UNKNOWN_FLOOR, PoseInputs, read_pose_inputs
 from tools.style.pose import (

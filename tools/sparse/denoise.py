@@ -22,7 +22,7 @@ from reconstruct.models.sparse.dictionary import RestoreOptions, restore_poses
 from reconstruct.models.sparse.model import PoseDictionary, read_dictionary
 from reconstruct.posing.fit import ExpectedPoints, PoseStart, build_pose_gaussian, fit_pose
 from reconstruct.solve.limits import Limits
-from stream.export.take import Take
+from stream.take.take import Take
 from tools.progress import ProgressState, ignore_progress
 
 ATOMS = {0.02: 24, 0.035: 12, np.inf: 6}  # of a code, by the noise [m] up to which

@@ -16,7 +16,7 @@ from database.geometry.rotations import matrix_from_rotvec
 from reconstruct.models.sparse.body import normalise_bone_lengths
 from reconstruct.models.sparse.dictionary import RestoreOptions, restore_poses
 from reconstruct.models.sparse.model import read_dictionary
-from stream.export.take import Take
+from stream.take.take import Take
 from tools.sparse.denoise import CleanTake, RestoredPoints, solve_rotvec
 
 ATOMS, DRAG_M = 6, 0.02  # of a pose, and how exactly its points are meant

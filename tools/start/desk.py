@@ -17,6 +17,7 @@ from capture.landmarks.paced import OFF
 from config.errors import DuocapError
 from config.settings import LandmarkSettings, Settings
 from stream.guidance.page import GuidePage
+from stream.recording.folders import find_take
 from stream.start.form import StepForm, Value
 from stream.start.page import StartPage
 from stream.start.part import GuidePart, add_back_button, add_note
@@ -134,6 +135,37 @@ class Desk:
             app.release()
             time.sleep(SETTLE_S)
             self.page.build()
+
+    def pose(self, take: Path) -> str:
+        """Give the page to posing until somebody goes back; return what came of it in words.
+
+        Args:
+            take: recording whose poses it begins with; the session beside it, if there is one, goes on instead.
+        Raises: DuocapError.
+        """
+        from stream.posing.page.app import PosingApp
+        from tools.pose import PoseTask, prepare_posing
+
+        file = take.with_name(f"{take.stem}.pose.json")
+        found, begin = (file, None) if file.exists() else (None, find_take(take))
+        task = PoseTask(self.settings, session=found, database=self.database, take=begin, out=file)
+        server, app = self.page.server, None
+        self.page.clear()
+        try:
+            add_note(server)("Getting the models of poses ready; the first time that takes a minute.")
+            prepared = prepare_posing(task, self.tell)
+            self.page.clear()
+            app = PosingApp(server, prepared.session, replace(prepared.options, dark=self.page.dark))
+            left = add_back_button(server)
+            while not left.is_set():
+                app.update()
+                raise_if_interrupted()
+        finally:
+            if app is not None:
+                app.release()
+                time.sleep(SETTLE_S)
+            self.page.build()
+        return f"posed: {file}" if file.exists() else "nothing was posed"
 
 
 class Child:

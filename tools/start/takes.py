@@ -44,6 +44,9 @@ class TakesStep:
             ),
             (
                 FormButton("see", "See it", viser.Icon.EYE, main=True),
+                FormButton(
+                    "pose", "Pose it", viser.Icon.HAND_MOVE, hint="Its poses as keys, to be dragged; kept beside the take"
+                ),
                 FormButton("write", "Write the file", viser.Icon.FILE_EXPORT),
             ),
         )
@@ -53,6 +56,7 @@ class TakesStep:
         return draw_nothing_but(
             (
                 "See it: play, trim, cut, smooth, fill gaps, relabel; what is edited is a new take.",
+                "Pose it: its poses are keys on a time line; drag joints, and the body follows: docs/posing.md.",
                 "BVH for Blender and MotionBuilder, GLB for engines, TRC and MOT for OpenSim, C3D: docs/files.md.",
                 "The same in a terminal in this folder: duocap view takes/NAME, duocap replay, duocap export.",
             )
@@ -69,6 +73,8 @@ class TakesStep:
                     app.update()
                     raise_if_interrupted()
             return ""
+        if button == "pose":
+            return desk.pose(take)
         return _write_file(desk, take, str(values["format"]), bool(values["again"]))
 
     def turn(self, desk: Desk) -> None:

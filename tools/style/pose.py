@@ -16,7 +16,7 @@ from reconstruct.models.style.synthesis.synthesizer import Synthesis
 from reconstruct.models.style.synthesis.trajectory import SinglePoseSynthesizer, follow_constraints
 from reconstruct.pose import TrackingState
 from reconstruct.posing.protocol import FoundPose
-from stream.export.take import Take, TakeInfo
+from stream.take.take import Take, TakeInfo
 from tools.style.constraints import build_constraints, build_curve_points
 from tools.style.report import (
     FAMILIAR,

@@ -18,11 +18,11 @@ from database.geometry.skeleton import Skeleton
 from database.store import PoseDatabase, open_database
 from reconstruct.models.style.features import RATE_HZ, STEP_S
 from reconstruct.pose import TrackingState
-from stream.export.from_recording import read_longest_motion
-from stream.export.resampling import resample_evenly
-from stream.export.take import Take, cut_take
 from stream.recording.folders import find_take
 from stream.recording.recording import open_recording
+from stream.take.from_recording import read_longest_motion
+from stream.take.resampling import resample_evenly
+from stream.take.take import Take, cut_take
 
 LONGEST_GAP_S = 0.1  # of a recording that is bridged
 RECORDING = ".mcap"

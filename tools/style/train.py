@@ -16,7 +16,7 @@ from reconstruct.models.style.features import RATE_HZ, TrainingPoses, build_trai
 from reconstruct.models.style.file import StyleOrigin, write_style
 from reconstruct.models.style.learn.train import MIN_POSES, LearnOptions, fit_style
 from reconstruct.models.style.model import Style
-from stream.export.take import find_software_version
+from stream.take.take import find_software_version
 from tools.progress import open_progress_bar
 from tools.style.sources import MotionSource, StyleSources, find_main_skeleton, read_motion_sources
 

@@ -26,9 +26,7 @@ from config.settings import Settings
 from stream.posing.document import check_point
 from stream.posing.page.app import PageOptions, PosingApp
 from stream.posing.page.inbox import DragPlace
-from stream.posing.page.scene import LOOK_AT_M, LOOK_FROM_M
 from stream.posing.session import PosingSession
-from stream.viewer.scene.framing import FOV_RAD
 from stream.web.server import open_server
 from tests.support.ports import free_port
 from tools.pose import MODELS, PoseTask
@@ -165,7 +163,7 @@ def drag_steadily(page: PosePage, steps: int) -> tuple[Floats, float]:
     moves, arrivals, _ = read_page_log(page)
     sent = np.array(moves)
     turned = np.unwrap(np.arctan2(sent[:, 2] - CENTRE_PX[1], sent[:, 1] - CENTRE_PX[0]))
-    answered = [(at, find_angle(hand, page.canvas())) for at, hand in arrivals if hand is not None]
+    answered = [(at, find_angle(page, hand)) for at, hand in arrivals if hand is not None]
     at_ms, angle = np.array([each[0] for each in answered]), np.unwrap([each[1] for each in answered])
     angle += 2.0 * np.pi * np.round((turned[0] - angle[0]) / (2.0 * np.pi))
     inside = (angle > turned[0] + 0.2) & (angle < turned[-1] - 0.2)
@@ -179,14 +177,10 @@ def read_page_log(page: PosePage) -> tuple[list[Any], list[Any], list[Any]]:
     return moves, arrivals, drawn
 
 
-def find_angle(hand_m: list[float], canvas: tuple[float, float]) -> float:
+def find_angle(page: PosePage, hand_m: list[float]) -> float:
     """Return at which angle about the circle's centre the page draws a place [rad]."""
-    eye, target = np.array(LOOK_FROM_M), np.array(LOOK_AT_M)
-    ahead = (target - eye) / np.linalg.norm(target - eye)
-    right = np.cross(ahead, (0.0, 1.0, 0.0)) / np.linalg.norm(np.cross(ahead, (0.0, 1.0, 0.0)))
-    x, y, z = np.stack([right, np.cross(ahead, right), ahead]) @ (np.array(hand_m) - eye)
-    focal_px = 0.5 * canvas[1] / np.tan(0.5 * FOV_RAD)
-    return float(np.arctan2(0.5 * canvas[1] + focal_px * y / z - CENTRE_PX[1], 0.5 * canvas[0] + focal_px * x / z - CENTRE_PX[0]))
+    x, y = page.find_point(np.array(hand_m))
+    return float(np.arctan2(y - CENTRE_PX[1], x - CENTRE_PX[0]))
 
 
 def compute_p50_p95(values: Floats) -> tuple[float, float]:

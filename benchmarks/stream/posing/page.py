@@ -10,6 +10,11 @@ from collections.abc import Sequence
 from pathlib import Path
 from types import TracebackType
 
+import numpy as np
+
+from config.arrays import Floats
+from stream.posing.page.scene import LOOK_AT_M, LOOK_FROM_M, UP
+from stream.viewer.scene.framing import FOV_RAD
 from tests.support.ports import free_port
 from tests.support.viewer.browser import Browser
 
@@ -18,14 +23,28 @@ START_S = 180.0
 
 
 class PosePage:
-    """One page, 1280x720. arguments: of `duocap pose`; script: runs in the page before its own."""
+    """One page.
 
-    def __init__(self, arguments: Sequence[object], script: str = "", scale: float = 1.0) -> None:
+    Args:
+        arguments: of `duocap pose`.
+        script: runs in the page before its own.
+        scale: drawn pixels to those of the layout.
+        size, theme: of the page.
+    """
+
+    def __init__(
+        self,
+        arguments: Sequence[object],
+        script: str = "",
+        scale: float = 1.0,
+        size: tuple[int, int] = SIZE,
+        theme: str = "dark",
+    ) -> None:
         chromium = shutil.which("chromium") or shutil.which("google-chrome") or sys.exit("chromium is not installed")
-        command = [sys.executable, "-m", "tools.launch", "pose", "--no-browser", "--port", str(free_port()), "--theme", "dark"]
+        command = [sys.executable, "-m", "tools.launch", "pose", "--no-browser", "--port", str(free_port()), "--theme", theme]
         self._log = tempfile.TemporaryFile("w+")  # noqa: SIM115
         self._server = subprocess.Popen([*command, *map(str, arguments)], stdout=self._log, stderr=subprocess.STDOUT)
-        self.browser = Browser(chromium, SIZE, scale)
+        self.browser = Browser(chromium, size, scale)
         if script:
             self.browser.call("Page.addScriptToEvaluateOnNewDocument", source=script)
 
@@ -53,6 +72,15 @@ class PosePage:
         script = "(() => { const c = document.querySelector('canvas'); return [c.clientWidth, c.clientHeight]; })()"
         width, height = self.browser.evaluate(script)
         return float(width), float(height)
+
+    def find_point(self, at_m: Floats) -> tuple[float, float]:
+        """Return where the page, whose view nobody has turned yet, draws a place (3,) [m], in px of the page."""
+        ahead = np.subtract(LOOK_AT_M, LOOK_FROM_M) / np.linalg.norm(np.subtract(LOOK_AT_M, LOOK_FROM_M))
+        right = np.cross(ahead, UP) / np.linalg.norm(np.cross(ahead, UP))
+        x, y, z = np.stack([right, np.cross(ahead, right), ahead]) @ (at_m - np.array(LOOK_FROM_M))
+        width, height = self.canvas()
+        focal_px = 0.5 * height / np.tan(0.5 * FOV_RAD)
+        return float(0.5 * width + focal_px * x / z), float(0.5 * height + focal_px * y / z)
 
     def save_picture(self, file: Path) -> None:
         """Save what the page looks like."""

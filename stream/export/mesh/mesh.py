@@ -14,7 +14,7 @@ from scipy.sparse import coo_matrix, csr_matrix, diags
 
 from config.arrays import Floats
 from stream.export.mesh.loft import Loft
-from stream.export.mesh.shape import REQUIRED, SIDES, TRUNK, Solid, build_person, build_sticks
+from stream.export.mesh.shape import REQUIRED, SIDES, TRUNK, Solid, build_person, build_sticks, find_neck_base
 from stream.export.mesh.surface import Lines, extract_surface
 
 MIDDLE_M = 0.02  # distance beyond the middle up to which a side's limbs have weight
@@ -83,6 +83,8 @@ def _compute_spine_weights(vertices_m: Floats, names: tuple[str, ...], rest_m: F
     shares = np.zeros((len(vertices_m), len(names)))
     chain = [names.index(name) for name in SPINE if name in names] or [0]
     heights = rest_m[chain, 1]
+    if "neck" in names and set(REQUIRED) <= set(names):
+        heights[-1] = find_neck_base(dict(zip(names, rest_m, strict=True)))[1]
     above = np.ones(len(vertices_m))
     for n, joint in enumerate(chain[:-1]):
         bones = np.abs(np.diff(heights[n : n + 3]))

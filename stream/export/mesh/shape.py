@@ -18,6 +18,8 @@ LIMBS = ("UpperLeg", "LowerLeg", "Foot", "UpperArm", "LowerArm", "Hand")
 REQUIRED = ("hips", "spine", "head", *(side + limb for side in SIDES for limb in LIMBS))  # as in VRM
 TRUNK = "trunk"  # in place of a joint: the joints of the spine, by height
 HEAD_OVER_ANKLE_M, HIP_M, SHOULDER_M = 1.501, 0.091, 0.192
+NECK_SHARE = 0.28  # of the way from the shoulders up to the head at which the neck begins
+BETWEEN_M = 0.008  # from the middle plane to the inside of a leg, so that the surface between two legs is found
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,11 +90,22 @@ def _build_ball(joint: str, middle: Floats, r: float) -> Loft:
     return build_loft(joint, middle, middle + 1e-6 * Y, Z, [(0, r, r), (1, r, r)], (r, r), blend_m=r, soft_m=2.0 * r)
 
 
-def _add_default_joints(positions: Positions) -> dict[str, Floats]:
-    """Add the joints that a humanoid may lack."""
-    at = {name: np.asarray(position, float) for name, position in positions.items()}
+def find_neck_base(at: Positions) -> Floats:
+    """Return where the neck of a humanoid leaves its trunk, (3,) [m]: at the joint of the neck, or above it towards the head.
+
+    Skeletons of optical systems have that joint on the breastbone, up to 80 mm below the shoulders.
+    """
     shoulders = 0.5 * (at["leftUpperArm"] + at["rightUpperArm"])
-    at.setdefault("neck", shoulders + 0.3 * (at["head"] - shoulders))
+    base = np.asarray(shoulders + NECK_SHARE * (at["head"] - shoulders))
+    neck = at.get("neck", base)
+    rise_m, whole_m = float(base[1] - neck[1]), float(at["head"][1] - neck[1])
+    return np.asarray(neck + (min(rise_m / whole_m, 1.0) * (at["head"] - neck) if whole_m > rise_m > 0.0 else 0.0))
+
+
+def _add_default_joints(positions: Positions) -> dict[str, Floats]:
+    """Add the joints that a humanoid may lack, and have the neck begin at its base."""
+    at = {name: np.asarray(position, float) for name, position in positions.items()}
+    at["neck"] = find_neck_base(at)
     for side in SIDES:
         foot, knee = at[side + "Foot"], at[side + "LowerLeg"]
         shin = float(np.linalg.norm(foot - knee))
@@ -176,7 +189,12 @@ def _build_head(at: Positions, joints: frozenset[str], s: float) -> tuple[list[L
 def _build_leg(at: Positions, joints: frozenset[str], side: str, size: float) -> list[Loft]:
     """Return thigh, shin with its calf, foot and toes."""
     hip, knee, ankle, ball = (at[side + part] for part in ("UpperLeg", "LowerLeg", "Foot", "Toes"))
-    s = size
+    s, outward = size, X if side == "left" else -X
+
+    def place(joint_m: Floats, half_m: float) -> Floats:
+        """Return the middle of a leg at a joint, outside it where a leg that is `half_m` wide would not fit."""
+        return joint_m + max((half_m + BETWEEN_M) * s - float(joint_m @ outward), 0.0) * outward
+
     thigh = [
         (0.00, 0.076, 0.086, 0.000),
         (0.20, 0.079, 0.087, 0.002),
@@ -194,10 +212,24 @@ def _build_leg(at: Positions, joints: frozenset[str], side: str, size: float) ->
     ]
     parts = [
         build_loft(
-            side + "UpperLeg", hip, knee, Z, scale_profile(thigh, s), (0.11 * s, 0.045 * s), blend_m=0.05 * s, soft_m=0.085 * s
+            side + "UpperLeg",
+            place(hip, 0.080),
+            place(knee, 0.057),
+            Z,
+            scale_profile(thigh, s),
+            (0.11 * s, 0.045 * s),
+            blend_m=0.05 * s,
+            soft_m=0.085 * s,
         ),
         build_loft(
-            side + "LowerLeg", knee, ankle, Z, scale_profile(shin, s), (0.045 * s, 0.03 * s), blend_m=0.02 * s, soft_m=0.075 * s
+            side + "LowerLeg",
+            place(knee, 0.057),
+            place(ankle, 0.035),
+            Z,
+            scale_profile(shin, s),
+            (0.045 * s, 0.03 * s),
+            blend_m=0.02 * s,
+            soft_m=0.075 * s,
         ),
     ]
     return [*parts, *_build_foot(joints, side, ankle, ball, size)]

@@ -105,12 +105,16 @@ class PosingApp:
 
     def close(self) -> None:
         """End a drag, save, and stop serving."""
+        self.release()
+        close_server(self.server)
+
+    def release(self) -> None:
+        """End a drag, and save; the server, which may show another page, goes on."""
         self.session.release()
         self.session.save_now()
         self.motion.close()
         if self._options.publisher is not None:
             self._options.publisher.switch(False)
-        close_server(self.server)
 
     def put(self, action: Callable[[], None]) -> None:
         """Queue an action for the page's thread; a failure is reported on the page."""

@@ -6,12 +6,12 @@ from pathlib import Path
 
 import viser
 
-from stream.export.take import Take
 from stream.posing.document import PosingError
 from stream.posing.page.controls import PosingPage, PosingSnapshot
 from stream.posing.page.widgets import add_client_button, set_values
 from stream.posing.publishing import PosePublisher
 from stream.posing.session_file import format_posing_session, posing_session_from_bytes
+from stream.take.take import Take
 from stream.viewer.html import wrap_in_box
 from stream.web.html import set_html
 

@@ -8,13 +8,13 @@ from itertools import pairwise
 import viser
 
 from config.joints import JOINT_INDEX
-from stream.export.take import Take
 from stream.posing.document import SAME_TIME_S, PosingError
 from stream.posing.motion import Motion, take_from_pose
 from stream.posing.page.controls import PosingPage, PosingSnapshot
 from stream.posing.page.scene import CurveBall
 from stream.posing.page.timeline import Timeline
 from stream.posing.page.widgets import set_values
+from stream.take.take import Take
 from stream.viewer.html import wrap_in_box
 from stream.web.html import set_html
 

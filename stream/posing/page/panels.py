@@ -1,7 +1,7 @@
 """What stands beside the scene for the pose itself: what is said of it, what is held, the model and the shares of its styles."""
 
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 
 import viser
 
@@ -17,6 +17,7 @@ from stream.web.html import set_html
 
 NO_JOINT = "(none)"
 ALL_AXES = ("All", "X", "Y", "Z")
+TOOLS, CHOSEN = (BALLS, MOVE, TURN), "✓ "
 HANDS_OFF_S = 0.6  # after a user moved a slider, it is not moved by the page
 
 
@@ -70,6 +71,10 @@ class PosePart:
         scene = self._page.scene
         self._page.put(lambda: setattr(scene, "tool", BALLS if scene.tool == tool else tool))
 
+    def _press_tool(self, tool: str) -> None:
+        """Have joints dragged by the tool of a button."""
+        self._page.put(lambda: setattr(self._page.scene, "tool", tool))
+
     def _press_axis(self, label: str) -> None:
         """Have drags go along the axis of a button."""
         self._page.put(lambda: self._page.scene.set_axis("" if label == ALL_AXES[0] else label.lower()))
@@ -94,11 +99,11 @@ class PosePart:
         page, self._gui = self._page, gui
         self._joint = gui.add_dropdown("Joint", (NO_JOINT, *JOINTS), initial_value=NO_JOINT, hint="Or click a ball")
         self._joint.on_update(self._select)
-        tools = gui.add_button_group("Drag by", (BALLS, MOVE, TURN), hint="Arrows move along an axis (G), rings turn (R)")
-        tools.on_click(lambda event: page.put(lambda: setattr(page.scene, "tool", str(event.target.value))))
+        self._tools = gui.add_button_group("Drag by", TOOLS, hint="Arrows move along an axis (G), rings turn (R)")
+        self._tools.on_click(lambda event: self._press_tool(str(event.target.value).removeprefix(CHOSEN)))
         axes_hint = "Drag along one axis of the world only, or turn about it (X, Y, Z)"
         self._axes = gui.add_button_group("Along", ALL_AXES, hint=axes_hint)
-        self._axes.on_click(lambda event: self._press_axis(str(event.target.value)))
+        self._axes.on_click(lambda event: self._press_axis(str(event.target.value).removeprefix(CHOSEN)))
         self._hold = add_button(gui, "Hold", self.toggle_hold, "Hold the joint where it is, or let it go (P)", viser.Icon.PIN)
         add_button(gui, "Let all go", lambda: page.do(lambda s: s.free_all()), "Hold no joint (F)", viser.Icon.PINNED_OFF)
         undo_hint, redo_hint = "Take back the last change (Ctrl+Z)", "Do it again (Ctrl+Shift+Z)"
@@ -125,6 +130,9 @@ class PosePart:
         set_values(self._undo, disabled=not view.can_undo)
         set_values(self._redo, disabled=not view.can_redo)
         set_values(self._joint, value=view.selected or NO_JOINT)
+        scene = self._page.scene
+        _mark_chosen(self._tools, TOOLS, scene.tool)
+        _mark_chosen(self._axes, ALL_AXES, scene.axis.upper() or ALL_AXES[0])
         if view.document.model in self._model.options:
             set_values(self._model, value=view.document.model)
         self._update_styles(view)
@@ -160,3 +168,16 @@ class PosePart:
         if event.client is not None:
             name = str(event.target.value)
             self._page.select("" if name == NO_JOINT else name)
+
+
+def _mark_chosen(buttons: viser.GuiButtonGroupHandle, labels: Sequence[str], chosen: str) -> None:
+    """Mark the button that counts; it is written only where that changes it.
+
+    Args:
+        buttons: the buttons.
+        labels: their labels.
+        chosen: that of the button that counts.
+    """
+    marked = tuple(CHOSEN + label if label == chosen else label for label in labels)
+    if buttons.options != marked:
+        buttons.options = marked

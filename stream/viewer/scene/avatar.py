@@ -14,9 +14,9 @@ from database.geometry.kinematics import charted_from_local
 from database.geometry.rotations import matrix_from_quaternion
 from database.geometry.skeleton import Skeleton
 from reconstruct.pose import TrackingState
-from stream.export.retarget import retarget_poses
 from stream.protocol.joints import Joints
 from stream.protocol.messages import PoseMessage, SkeletonMessage
+from stream.take.retarget import retarget_poses
 from stream.viewer.scene.body import LOST_OPACITY, NodePart, Skin
 from stream.viewer.scene.colors import BODY, Color
 

@@ -7,13 +7,14 @@ Distortion is ignored for the frustums and applied where points are drawn on a p
 """
 
 from contextlib import nullcontext
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import cv2
 import numpy as np
 import viser
 
 from calibration.camera import Camera
+from capture.packets import Landmarks
 from config.arrays import Floats, Image
 from config.settings import CAMERA_NAMES
 from database.geometry.rotations import matrix_from_rotvec
@@ -21,7 +22,18 @@ from reconstruct.pose import TrackingState
 from stream.protocol.joints import compute_pose_joints, wxyz_from_matrix
 from stream.protocol.messages import CameraReading, PoseMessage, RigMessage, SkeletonMessage, StatusMessage
 from stream.viewer.scene.bones import Atomic
-from stream.viewer.scene.colors import CAMERA_COLORS, Color, choose_marker_color, choose_side_color
+from stream.viewer.scene.colors import (
+    CAMERA_COLORS,
+    EXCHANGED,
+    LEFT,
+    MIDDLE,
+    RIGHT,
+    Color,
+    choose_marker_color,
+    choose_side_color,
+)
+from stream.viewer.videos import SessionPicture
+from stream.web.landmarks import LandmarkColors, believe_pose_landmarks, draw_landmarks
 from stream.web.picture import brighten_picture, is_drawable, round_to_pixel
 from stream.web.preview import CameraPreview
 
@@ -29,6 +41,7 @@ FRUSTUM_M = 0.28
 NAME_UP_M = 0.16  # above a camera
 THICKNESS_PX = 2.0
 DETECTION: Color = (255, 255, 255)
+LANDMARK_COLORS = LandmarkColors(LEFT, RIGHT, MIDDLE, EXCHANGED)
 
 
 def camera_from_reading(reading: CameraReading) -> Camera:
@@ -62,6 +75,15 @@ def frustum_from_camera(camera: Camera) -> Frustum:
         edges = camera.undistort([(camera.matrix[0, 2], 0.0), (camera.matrix[0, 2], height - 1.0)])
         fov_rad = float(np.ptp(np.arctan(edges[:, 1])))
     return Frustum(fov_rad, width / height, wxyz_from_matrix(camera.rotation.T), camera.center_m)
+
+
+@dataclass(frozen=True, slots=True)
+class SeenPicture:
+    """A picture, BGR, with the detections in it, (N, 2) [px], and the landmarks in the camera's full picture, None without."""
+
+    image: Image
+    points_px: Floats = field(default_factory=lambda: np.zeros((0, 2)))
+    landmarks: Landmarks | None = None
 
 
 class Cameras:
@@ -165,18 +187,27 @@ class Cameras:
         if newest is None:
             return None
         preview, image = newest
-        return draw_overlay(image, preview.points_px * (image.shape[1] / preview.size[0]), self._cameras[n], skeleton, pose)
+        points_px = preview.points_px * (image.shape[1] / preview.size[0])
+        return self._draw(SeenPicture(image, points_px, preview.landmarks), n, skeleton, pose)
 
-    def draw_on(self, image: Image, n: int, skeleton: SkeletonMessage | None, pose: PoseMessage | None) -> Image:
-        """Draw a pose on a picture of camera n that comes from elsewhere: BGR in, RGB out.
+    def draw_on(self, shown: SessionPicture, n: int, skeleton: SkeletonMessage | None, pose: PoseMessage | None) -> Image:
+        """Draw a pose on a recorded picture of camera n; RGB out.
 
         Args:
-            image: BGR.
+            shown: the picture.
             n: number of the camera.
             skeleton: skeleton of the pose.
             pose: pose to draw; None: none.
         """
-        return draw_overlay(image, np.zeros((0, 2)), self._cameras[n], skeleton, pose)
+        return self._draw(SeenPicture(shown.image, landmarks=shown.landmarks), n, skeleton, pose)
+
+    def _draw(self, seen: "SeenPicture", n: int, skeleton: SkeletonMessage | None, pose: PoseMessage | None) -> Image:
+        """Draw a pose and what was found on a picture of camera n; RGB out."""
+        canvas = draw_overlay(seen.image, seen.points_px, self._cameras[n], skeleton, pose)
+        if seen.landmarks is not None and pose is not None:
+            scale = seen.image.shape[1] / self._cameras[n].size[0]
+            draw_landmarks(canvas, seen.landmarks, believe_pose_landmarks(pose, n), LANDMARK_COLORS, scale)
+        return canvas
 
     def remove(self) -> None:
         """Remove the cameras from the scene and unsubscribe."""

@@ -34,6 +34,7 @@ LEFT: Color = SKY
 RIGHT: Color = ORANGE
 MIDDLE: Color = PURPLE
 CONTACT: Color = GREEN
+EXCHANGED: Color = (255, 64, 160)  # a limb that a picture has on the wrong side: unlike any side's, on any wall
 CAMERA_COLORS = (SKY, ORANGE, GREEN, PURPLE, YELLOW, VERMILION, BLUE, VIOLET)  # by their place in the rig
 
 MEASURED, ONE_VIEW, INFERRED = GREEN, YELLOW, VERMILION  # of markers

@@ -164,8 +164,8 @@ class Scenery:
         track, pose, cameras = self._tracks[0], self._shown[0], self._cameras
         if track.videos is None:
             return tuple(cameras.picture(n, track.skeleton, pose) for n in range(len(cameras)))
-        images = track.videos.newest[: len(cameras)]
-        return tuple(None if image is None else cameras.draw_on(image, n, track.skeleton, pose) for n, image in enumerate(images))
+        shown = track.videos.newest[: len(cameras)]
+        return tuple(None if each is None else cameras.draw_on(each, n, track.skeleton, pose) for n, each in enumerate(shown))
 
     def _stage(self, n: int, skeleton: SkeletonMessage) -> Stage:
         """Return the stage of a track; another skeleton gets a new one."""
@@ -259,7 +259,11 @@ class Scenery:
             track.videos.want(pose.t_capture_ns)
         if number is None or cameras is None or track is None or number >= len(cameras):
             return
-        image = cameras.plain_picture(number) if track.videos is None else track.videos.newest[number]
+        if track.videos is None:
+            image = cameras.plain_picture(number)
+        else:
+            recorded = track.videos.newest[number]
+            image = None if recorded is None else recorded.image
         if image is not None:
             self._behind.show(image, cameras.camera(number), self._root_m(), self._world.ground.plane)
 

@@ -9,8 +9,8 @@ from calibration.subject.labelled import label_take, turn_upright
 from config.errors import FileFormatError
 from config.joints import JOINT_INDEX
 from config.optical import read_optical_set
-from database.files.points import read_points
-from database.files.trc import read_trc
+from database.marker_files.points import read_points
+from database.marker_files.trc import read_trc
 from tests.tools.solve.files import write_trc
 from tools.solve.solve import prepare_marker_file
 

@@ -13,8 +13,8 @@ from config.joints import JOINT_INDEX
 from config.optical import find_marker_places
 from database.builtin import build_person_skeleton
 from database.clips import slice_clip
-from database.files.points import OpticalPoints
 from database.geometry.kinematics import compute_forward_kinematics
+from database.marker_files.points import OpticalPoints
 from tests.support.people import walk
 
 NAMES = tuple(

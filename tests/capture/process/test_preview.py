@@ -3,6 +3,7 @@
 import struct
 import time
 from collections.abc import Callable
+from dataclasses import replace
 
 import cv2
 import msgpack
@@ -12,7 +13,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from capture.detection.detector import Detector
-from capture.packets import Blobs, Frame
+from capture.packets import Blobs, Frame, Landmarks
 from capture.process.preview import MAX_REQUESTS, PERIOD_NS, PreviewPublisher, PreviewSubscriber
 from capture.process.preview_image import (
     MAX_SMALL_PX,
@@ -214,6 +215,14 @@ def test_a_region_is_shown_pixel_by_pixel_with_the_blobs_of_the_whole() -> None:
     assert image.shape == (60, 60, 3)
     assert image[30, 30].min() > 220 and image[2, 2].max() < 220  # the white spot begins at (60, 100)
     np.testing.assert_allclose(preview.points_px, POINTS, atol=1e-4)
+
+
+def test_landmarks_travel_with_the_picture() -> None:
+    found = Landmarks(np.arange(66.0).reshape(33, 2), np.linspace(0.0, 1.0, 33), 0.9)
+    sent = decode_preview(encode_preview(make_preview(frame(), replace(blobs(), landmarks=found))))
+    assert sent.landmarks is not None and sent.landmarks.presence == 0.9
+    assert (sent.landmarks.image_px == found.image_px).all() and (sent.landmarks.score == found.score).all()
+    assert decode_preview(encode_preview(make_preview(frame(), blobs()))).landmarks is None
 
 
 def test_area_and_sigma_travel_and_what_the_detector_goes_by() -> None:

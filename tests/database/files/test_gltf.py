@@ -15,9 +15,9 @@ from database.files.gltf import read_gltf
 from database.files.read import has_motion, read_imported_motion
 from database.geometry.kinematics import compute_forward_kinematics
 from stream.export.glb import write_glb
-from stream.export.read import read_take
-from stream.export.take import Take
 from stream.export.vrma import write_vrma
+from stream.take.read import read_take
+from stream.take.take import Take
 from tests.support.files.bvh import MIXAMO, small, written
 from tests.support.files.gltf import parsed
 

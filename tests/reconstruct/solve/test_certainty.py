@@ -11,6 +11,7 @@ from database.geometry.rotations import matrix_from_rotvec, skew_from_vector
 from reconstruct.models.local.model import DOFS, FULL, LocalModel
 from reconstruct.observations import observations_from_markers
 from reconstruct.solve.certainty import (
+    BY_LANDMARKS,
     BY_LAPLACE,
     BY_LASTING,
     CALIBRATION_M,
@@ -21,6 +22,7 @@ from reconstruct.solve.certainty import (
     compute_information,
     estimate_joint_error_m,
 )
+from reconstruct.solve.energy import compute_energy
 from reconstruct.solve.root import RootPrior
 from reconstruct.solve.solver import FrameProblem, solve_pose
 from tests.support.people import bent_pose, front_rig, marker_frame_of, person, worn_markers
@@ -75,13 +77,42 @@ def test_errors_of_joints_are_those_of_markers_at_their_origins() -> None:
     by_turn, by_place = -skew_from_vector(local @ solution.rotation.T), np.broadcast_to(np.eye(3), (N_JOINTS, 3, 3))
     J = np.concatenate([solution.rotation @ by_joints, by_turn, by_place], axis=2)
     solved, lasting = np.linalg.inv(compute_information(asked, solution)), np.diag(np.linspace(0.01, 0.05, DOFS + 6))
-    laplace_m, lasting_m = (
-        np.sqrt(np.trace(J @ each @ np.swapaxes(J, 1, 2), axis1=1, axis2=2) / 3.0) for each in (solved, lasting)
-    )
+    landmarks = lasting[::-1, ::-1]
+    parts_m = [
+        np.sqrt(np.trace(J @ each @ np.swapaxes(J, 1, 2), axis1=1, axis2=2) / 3.0) for each in (solved, lasting, landmarks)
+    ]
     minimum = build_minimum(asked, solution)
-    expected = np.hypot(BY_LAPLACE * laplace_m, BY_LASTING * lasting_m)
-    sigma = compute_frame_deviations(minimum, solved, lasting)
+    factors = np.array([BY_LAPLACE, BY_LASTING, BY_LANDMARKS])[:, None]
+    expected = np.linalg.norm(factors * np.array(parts_m), axis=0)
+    sigma = compute_frame_deviations(minimum, solved, lasting, landmarks)
     np.testing.assert_allclose(estimate_joint_error_m(sigma), expected, rtol=1e-9)
+
+
+def test_a_pull_is_how_far_the_gradient_moves_with_a_landmark() -> None:
+    """By one standard deviation of one image coordinate; of markers whose errors do not last there is none."""
+    shown = np.ones(len(NAMES), bool)
+    asked, root = problem(shown)
+    frame = marker_frame_of(worn_markers(SUBJECT, bent_pose(4, 0.2)[None], np.array([[0.2, 1.0, -0.1]]))[0][0], shown)
+    image_px = np.stack([camera.project(frame.point_m) for camera in front_rig().cameras])
+    frame = replace(frame, valid=~shown, image_px=image_px, sigma_px=np.full(frame.seen.shape, 4.0))
+    share = np.where(np.arange(len(NAMES)) == NAMES.index("left_hand"), 0.3, 1.0)
+    seen = observations_from_markers(frame, front_rig(), SIGMA_M, frame.point_m, share)
+    asked = replace(asked, observations=seen)
+    minimum = build_minimum(asked, solve_pose(asked, root))
+    assert minimum.pull.shape == (DOFS + 6, 2 * len(front_rig()))
+    hand, terms, A = NAMES.index("left_hand"), minimum.terms, np.empty((DOFS + 6, DOFS + 6))
+    for camera in range(len(front_rig())):
+        sigma = np.sqrt(share[hand] / seen.weight_px[camera, hand]) / seen.view_focal[camera]
+        for axis in range(2):
+            gradients = []
+            for sign in (-1.0, 1.0):
+                ideal = seen.ideal.copy()
+                ideal[camera, hand, axis] += 1e-3 * sign * sigma
+                g = np.empty(DOFS + 6)
+                compute_energy(minimum.x, terms._replace(views=terms.views._replace(ideal=ideal)), A, g)
+                gradients.append(g)
+            moved = (gradients[0] - gradients[1]) / 2e-3  # a residual is the pose's image point less the one seen
+            np.testing.assert_allclose(minimum.pull[:, 2 * camera + axis], moved, atol=0.03 * np.abs(moved).max())
 
 
 def test_a_calibration_adds_to_the_errors_of_a_body_that_is_not_known_exactly() -> None:

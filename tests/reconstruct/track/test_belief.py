@@ -30,6 +30,7 @@ from reconstruct.track.belief import (
     apply_pose_change,
     build_initial_belief,
     carry_covariance,
+    compute_landmark_reliance,
     compute_pose_change,
     compute_reliance,
     compute_surprise,
@@ -107,6 +108,9 @@ def test_a_prediction_is_less_sure_and_stays_a_covariance(seed: int, seconds: fl
         np.testing.assert_allclose(found.covariance, belief.covariance, atol=1e-12)
 
 
+NO_PULL = np.zeros((N_POSE, 0))
+
+
 def linear_frame(prior: Prior, seed: int) -> tuple[BodyState, Minimum, Floats, Floats]:
     """Return pose and minimum of a frame that is linear in the change of the pose, its H, (K, V), and its values, (K,)."""
     rng, before = np.random.default_rng(seed), prior.predicted.state
@@ -117,7 +121,7 @@ def linear_frame(prior: Prior, seed: int) -> tuple[BodyState, Minimum, Floats, F
     best = expected + np.linalg.solve(hessian, H.T @ (y - H @ expected))
     nothing = np.zeros(N_POSE)
     terms = Mock(prior=Quadratic(expected, prior.model.precision))
-    return apply_pose_change(before, best, before.t_ns), Minimum(nothing, terms, 0.0, nothing, np.tril(hessian)), H, y
+    return apply_pose_change(before, best, before.t_ns), Minimum(nothing, terms, 0.0, nothing, np.tril(hessian), NO_PULL), H, y
 
 
 @pytest.mark.parametrize("seconds", [1.0 / 60.0, 0.5])
@@ -297,9 +301,8 @@ def test_a_pose_model_leads_as_neighbours_do() -> None:
     prior = join_neighbours(some_belief(), some_neighbours(), None, 1.0 / 60.0, S)
     said, nothing = some_covariance(N_POSE, 11, 30.0), np.zeros(N_POSE)
     terms = Mock(prior=Quadratic(nothing, prior.model.precision + said))
-    found = update_belief(
-        prior, prior.predicted.state, Minimum(nothing, terms, 0.0, nothing, np.tril(prior.model.precision + said))
-    )
+    hessian = np.tril(prior.model.precision + said)
+    found = update_belief(prior, prior.predicted.state, Minimum(nothing, terms, 0.0, nothing, hessian, NO_PULL))
     np.testing.assert_allclose(found.covariance, carried(prior, S.neighbour_certainty * said), atol=1e-8)
 
 
@@ -317,6 +320,21 @@ def test_reliance_is_how_far_a_pose_moves_where_all_that_neighbours_said_does() 
         found.append((expected - np.linalg.solve(hessian, 40.0 * expected), np.linalg.inv(hessian), prior))
     (at, covariance, prior), (after, *_) = found
     np.testing.assert_allclose(after - at, compute_reliance(prior, covariance) @ moved, atol=2e-5)
+
+
+def test_landmark_reliance_is_how_far_a_pose_moves_with_a_landmark_that_stays_off() -> None:
+    """In a frame that is linear: what the pose before had of it is kept by the prior's share, the frame's own is added."""
+    rng = np.random.default_rng(6)
+    before, pull = rng.normal(0.0, 0.1, (N_POSE, 4)), rng.normal(0.0, 5.0, (N_POSE, 4))
+    prior = join_neighbours(replace(some_belief(), landmark_reliance=before), some_neighbours(), None, 1.0 / 60.0, S)
+    assert prior.led is not None
+    hessian = prior.model.precision + 40.0 * np.eye(N_POSE)
+    error = rng.normal(size=4)
+    moved = np.linalg.solve(hessian, prior.led.precision @ (before @ error) + pull @ error)
+    found = compute_landmark_reliance(prior, np.linalg.inv(hessian), pull)
+    np.testing.assert_allclose(found @ error, moved, atol=1e-9)
+    alone = compute_landmark_reliance(prior, np.linalg.inv(hessian), pull[:, :2])  # other cameras than before
+    np.testing.assert_allclose(alone, np.linalg.solve(hessian, pull[:, :2]), atol=1e-9)
 
 
 def prior_state(prior: Prior) -> BodyState:

@@ -8,11 +8,12 @@ import pytest
 
 from calibration.camera import Rig
 from capture.packets import Views
+from config.landmarks import ABSENT, SOURCES, Exchange
 from config.settings import LabelSettings, Settings
 from database.builtin import build_person_skeleton
 from reconstruct.pipeline import Pipeline
 from reconstruct.pose import Pose, TrackingState
-from reconstruct.track.landmarks import SOURCES, Exchange, compute_change_costs, compute_sigma_px, is_turned
+from reconstruct.track.landmarks import compute_change_costs, compute_sigma_px, is_turned
 from tests.support.landmarks import landmark_views
 from tests.support.people import person, t_pose_clip, table_of, walk, worn_markers
 from tests.support.performances import Performance
@@ -62,13 +63,9 @@ def test_a_body_is_followed_without_a_marker(plain_m: float) -> None:
 @pytest.mark.parametrize("what", [Exchange.LEGS, Exchange.ARMS, Exchange.BODY])
 def test_an_exchange_in_one_view_costs_little(seen: Seen, plain_m: float, what: Exchange) -> None:
     exchanged = {(n, 1): what for n in range(50, 75)}
-    pipeline, found = Pipeline(seen.rig, seen.subject, seen.table, Settings()), []
-    poses = []
-    for views in landmark_views(seen.rig, seen.subject, seen.markers, exchanged):
-        poses.append(pipeline.step(views))
-        found.append(pipeline.tell_exchanges())
+    poses = seen.run(landmark_views(seen.rig, seen.subject, seen.markers, exchanged))
     assert seen.errors_m(poses)[WALKS:].mean() < 1.3 * plain_m
-    right = [states == ((0, what) if 50 <= n < 75 else (0, 0)) for n, states in enumerate(found)]
+    right = [pose.exchanged.tolist() == ([0, what] if 50 <= n < 75 else [0, 0]) for n, pose in enumerate(poses)]
     assert np.mean(right[WALKS:]) > 0.85
 
 
@@ -77,6 +74,7 @@ def test_a_lost_body_is_found_again(seen: Seen) -> None:
     views[40:70] = [each.changed(lambda _, blobs: replace(blobs, landmarks=None)) for each in views[40:70]]
     poses = seen.run(views)
     assert poses[69].state is not TrackingState.TRACKING
+    assert (poses[40].exchanged == ABSENT).all() and (poses[90].exchanged == Exchange.NOTHING).all()
     assert seen.errors_m(poses)[75:].mean() < 0.04
 
 

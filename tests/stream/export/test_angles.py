@@ -21,8 +21,8 @@ from stream.export.angles import (
     format_angles_csv,
     format_mot,
 )
-from stream.export.take import Take
 from stream.export.trc import write_opensim_trc
+from stream.take.take import Take
 from tests.support import judges
 
 BODY = build_person_skeleton(1.8)

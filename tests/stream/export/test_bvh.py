@@ -20,8 +20,8 @@ from database.geometry.kinematics import charted_from_local, compute_forward_kin
 from database.geometry.rotations import compute_geodesic_rad, matrix_from_rotvec
 from reconstruct.pose import TrackingState
 from stream.export.bvh import euler_from_matrix, find_euler_order, format_bvh, write_bvh
-from stream.export.resampling import fill_lost_frames, resample_evenly
-from stream.export.take import Take
+from stream.take.resampling import fill_lost_frames, resample_evenly
+from stream.take.take import Take
 from tests.support import judges
 from tests.support.files.motion import random_values, write_amc
 from tests.support.files.takes import bvh_positions_cm, take, uneven_body

@@ -10,11 +10,11 @@ import numpy as np
 import pytest
 
 from config.joints import JOINTS
-from database.files.c3d import read_c3d
+from database.marker_files.c3d import read_c3d
 from reconstruct.pose import TrackingState
 from stream.export.c3d import encode_c3d, write_c3d
 from stream.export.points import make_names_unique, points_from_take
-from stream.export.take import MarkerTracks, Take, TakeInfo
+from stream.take.take import MarkerTracks, Take, TakeInfo
 from tests.support.files.takes import take
 
 CAMERAS = np.array([0b11, 0b1000101, 0b10000010], np.uint8)  # two, three, and two of which one is the eighth

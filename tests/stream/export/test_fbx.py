@@ -12,8 +12,8 @@ from config.joints import JOINTS
 from stream.export import fbx
 from stream.export.fbx import write_fbx
 from stream.export.glb import write_glb
-from stream.export.resampling import resample_evenly
-from stream.export.take import Take, prepare_for_engine
+from stream.take.resampling import resample_evenly
+from stream.take.take import Take, prepare_for_engine
 from tests.clients.godot_judge import godot_program
 from tests.stream.export.test_glb import dance
 from tests.support.judges import node_modules, program, python_with

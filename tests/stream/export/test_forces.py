@@ -6,20 +6,20 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from database.files.c3d import C3dContent, open_c3d, read_analog
-from database.files.c3d_extras import read_c3d_extras
 from database.geometry.rotations import matrix_from_rotvec
+from database.marker_files.c3d import C3dContent, open_c3d, read_analog
+from database.marker_files.c3d_extras import read_c3d_extras
 from reconstruct.pose import TrackingState
 from stream.export.c3d import encode_c3d, write_c3d
 from stream.export.events import GaitEvent, GaitEventKind
-from stream.export.from_recording import read_longest_motion
-from stream.export.ground import FEET, GroundForces, forces_from_points
-from stream.export.recorded import write_recording
-from stream.export.resampling import resample_evenly
-from stream.export.take import MarkerTracks, Take, TakeInfo, cut_take, remove_root_motion
 from stream.protocol.codec import decode_message, encode_message
 from stream.recording.playback import restamp_pose
 from stream.recording.recording import open_recording
+from stream.take.from_recording import read_longest_motion
+from stream.take.ground import FEET, GroundForces, forces_from_points
+from stream.take.recorded import write_recording
+from stream.take.resampling import resample_evenly
+from stream.take.take import MarkerTracks, Take, TakeInfo, cut_take, remove_root_motion
 from tests.support.files.takes import take
 
 N = 40

@@ -14,8 +14,8 @@ from database.builtin import build_person_skeleton, make_builtin_clip
 from reconstruct.pose import TrackingState
 from stream.export.glb import encode_glb, write_glb
 from stream.export.gltf import sample_keys
-from stream.export.take import Take, TakeInfo
 from stream.export.vrma import encode_vrma
+from stream.take.take import Take, TakeInfo
 from tests.support.files.gltf import GltfFile, parsed
 from tests.support.files.takes import take
 from tests.support.judges import node_modules, program

@@ -193,6 +193,27 @@ def test_other_skeletons_get_a_stick_along_each_bone() -> None:
     assert boom.sum() > 5 and np.all(mesh.joints[boom, 0] == 0)  # what lies between base and boom turns with the base
 
 
+def test_bodies_of_optical_systems_have_shoulders_without_horns_and_two_legs() -> None:
+    """Their neck joint is far below the shoulders, as CMU's, and their hips are narrow, as one of HDM05."""
+    rest_m = {name: at.copy() for name, at in zip(JOINTS, MAN.rest_positions_m(), strict=True)}
+    for name in ("neck", "leftShoulder", "rightShoulder"):
+        rest_m[name] = np.array([0.0, 0.35, -0.01])
+    for joint in ("UpperLeg", "LowerLeg", "Foot", "Toes"):
+        rest_m["left" + joint][0], rest_m["right" + joint][0] = 0.057, -0.057
+    offsets = np.array(
+        [rest_m[name] - (rest_m[JOINTS[up]] if up >= 0 else 0.0) for name, up in zip(JOINTS, PARENTS, strict=True)]
+    )
+    mesh = build_body_mesh(JOINTS, PARENTS, offsets)
+
+    def top_m(x: float) -> float:
+        return float(mesh.vertices_m[np.abs(mesh.vertices_m[:, 0] - x) < 0.015, 1].max())
+
+    shoulder = float(rest_m["leftUpperArm"][0])
+    assert top_m(0.6 * shoulder) > top_m(shoulder) - 0.005  # no hollow between neck and shoulder
+    knees = np.abs(mesh.vertices_m[:, 1] - rest_m["leftLowerLeg"][1]) < 0.1
+    assert np.abs(mesh.vertices_m[knees, 0]).min() > 0.002
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize("seed", [0, 417])
 def test_any_skeleton_gets_a_closed_skin(seed: int) -> None:

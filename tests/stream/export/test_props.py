@@ -11,13 +11,13 @@ from config.markers import read_marker_set
 from database.geometry.kinematics import compute_forward_kinematics
 from database.geometry.rotations import matrix_from_quaternion
 from stream.export.bvh import write_bvh
-from stream.export.from_recording import read_longest_motion
 from stream.export.glb import encode_glb
-from stream.export.recorded import encode_recording
 from stream.protocol.codec import decode_message, encode_message
 from stream.protocol.compose import compose_bare_skeleton_message
 from stream.protocol.messages import PoseMessage, SkeletonMessage
 from stream.recording.recording import open_recording
+from stream.take.from_recording import read_longest_motion
+from stream.take.recorded import encode_recording
 from tests.support.files.gltf import parsed
 from tests.support.files.takes import bvh_positions_cm, take
 

@@ -10,9 +10,9 @@ import pytest
 from config.joints import JOINTS
 from reconstruct.pose import TrackingState
 from stream.export.points import points_from_take
-from stream.export.resampling import resample_evenly
-from stream.export.take import MarkerTracks, Take, TakeInfo, find_software_version
 from stream.export.trc import format_trc, write_trc
+from stream.take.resampling import resample_evenly
+from stream.take.take import MarkerTracks, Take, TakeInfo, find_software_version
 from tests.support import judges
 from tests.support.files.takes import take
 

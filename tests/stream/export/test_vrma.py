@@ -14,8 +14,8 @@ from database.geometry.kinematics import compute_forward_kinematics
 from reconstruct.pose import TrackingState
 from stream.export.glb import encode_glb
 from stream.export.gltf import GltfDocument
-from stream.export.take import Take
 from stream.export.vrma import encode_vrma, write_vrma
+from stream.take.take import Take
 from tests.stream.export.test_glb import dance
 from tests.support.files.gltf import GltfFile, parsed
 from tests.support.files.takes import take

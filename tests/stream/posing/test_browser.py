@@ -75,12 +75,6 @@ def on_screen(browser: Browser, app: PosingApp, joint: str) -> tuple[float, floa
     return float(0.5 * width + focal_px * x / z), float(0.5 * height + focal_px * y / z)
 
 
-def press_key(browser: Browser, key: str, modifiers: int = 0) -> None:
-    for kind in ("keyDown", "keyUp"):
-        code = {"key": key, "code": f"Key{key.upper()}", "windowsVirtualKeyCode": ord(key.upper())}
-        browser.call("Input.dispatchKeyEvent", type=kind, modifiers=modifiers, **code)
-
-
 def test_a_ball_is_dragged_and_the_keyboard_works(browser: Browser, app: PosingApp) -> None:
     x, y = on_screen(browser, app, "rightHand")
     browser.drag((x, y), (x - 50, y - 150), steps=8)
@@ -88,9 +82,9 @@ def test_a_ball_is_dragged_and_the_keyboard_works(browser: Browser, app: PosingA
     assert app.selected == "rightHand" and app.session.joints_m()[JOINT_INDEX["rightHand"], 1] > 1.2
     np.testing.assert_allclose(on_screen(browser, app, "rightHand"), (x - 50, y - 150), atol=12.0)
     held = app.session.document
-    press_key(browser, "m")
+    browser.press_key("m")
     wait_until(lambda: "leftHand" in app.session.document.pins)
-    press_key(browser, "z", modifiers=2)
+    browser.press_key("z", modifiers=2)
     wait_until(lambda: app.session.document is held)
     browser.click("button", "Let all go")
     wait_until(lambda: not app.session.document.pins)

@@ -18,6 +18,7 @@ from database.geometry.rotations import matrix_from_rotvec, rotvec_from_matrix
 from database.geometry.skeleton import Skeleton
 from reconstruct.constraints import Constraints
 from reconstruct.models.style.features import RATE_HZ
+from reconstruct.models.style.synthesis.curves import KeyedCurve
 from reconstruct.models.style.synthesis.synthesizer import Synthesis, Synthesizer
 from reconstruct.posing.protocol import FoundPose
 from reconstruct.posing.style import StylePoser
@@ -224,7 +225,12 @@ def test_a_motion_has_the_poses_of_its_keys(session: PosingSession) -> None:
         np.testing.assert_allclose(
             compute_joint_positions_m(session.skeleton, pose), compute_joint_positions_m(session.skeleton, key.pose), atol=1e-6
         )
-    assert np.linalg.norm(np.diff(motion.take.positions_m(), axis=0), axis=2).max() < 0.06  # no leap to a key
+    shown_m, times_s = motion.take.positions_m(), np.array([key.time_s for key in document.keys])
+    assert np.linalg.norm(np.diff(shown_m, axis=0), axis=2).max() < 0.06  # no leap to a key
+    at_keys_m = shown_m[[motion.find_frame(time_s) for time_s in times_s]]
+    for row in (JOINT_INDEX[name] for name in motion.held):
+        way_m = KeyedCurve(times_s, at_keys_m[:, row]).at(motion.take.seconds)
+        np.testing.assert_allclose(shown_m[:, row], way_m, atol=0.01)
 
 
 def test_a_joint_follows_its_point_in_the_picture(session: PosingSession) -> None:

@@ -51,6 +51,7 @@ def test_pose_layout_is_the_one_other_languages_read() -> None:
         "ground_forces",
         "error_m",
         "views",
+        "landmarks",
         "props",
     }  # absent where unknown
     foot = msgpack.unpackb(encode_message(FORCED).partition(b" ")[2])["ground_forces"][1]
@@ -73,6 +74,14 @@ def test_skeleton_layout() -> None:
     content = msgpack.unpackb(encode_message(SKELETON).partition(b" ")[2])
     assert content["offsets_m"][1] == [0.0, 0.1, 0.02] and content["parents"] == [-1, 0, 0]
     assert (content["units"], content["handedness"], content["up"], content["quaternion"]) == ("m", "right", "Y", "xyzw")
+
+
+def test_what_landmarks_have_exchanged_arrives() -> None:
+    pose = replace(POSE, landmarks=("nothing", None, "legs"))
+    assert same(decode_message(encode_message(pose)), pose)
+    for broken in ([1], "legs", ["nothing"] * 9):
+        with pytest.raises(MalformedMessageError):
+            decode_message(changed(pose, landmarks=broken))
 
 
 def test_expected_errors_arrive_and_are_absent_where_unknown() -> None:

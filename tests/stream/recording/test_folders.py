@@ -63,6 +63,9 @@ def test_parts_are_in_their_order_and_nothing_else_is_one(tmp_path: Path) -> Non
 
 def test_a_folder_stands_for_its_take(tmp_path: Path) -> None:
     file = tmp_path / "walk.mcap"
+    with pytest.raises(RecordingError, match="no such file or folder"):
+        find_take(file)
+    file.touch()
     assert find_take(file) == file
     with pytest.raises(RecordingError, match=r"a folder without session\.toml"):
         find_take(tmp_path)

@@ -17,6 +17,8 @@ from mcap.records import Chunk
 from mcap.stream_reader import StreamReader
 from mcap.writer import CompressionType, Writer
 
+from capture.packets import Blobs, Landmarks
+from capture.sockets.wire import SentBlobs, encode_blobs
 from database.geometry.rigid import RigidMotion
 from database.geometry.rotations import matrix_from_rotvec
 from stream.protocol.codec import decode_message, encode_message
@@ -298,6 +300,23 @@ def test_a_slow_disk_loses_nothing_silently(tmp_path: Path, monkeypatch: pytest.
     recording = open_recording(recorder.file)
     assert recording.n_lost == recorder.n_lost and f"{recorder.n_lost} messages were not recorded" in recording.notes[-1]
     assert set(recording.payloads()) <= set(sent)
+
+
+def test_landmarks_are_found_by_camera_and_time_of_their_picture(tmp_path: Path) -> None:
+    recorder, none = Recorder(tmp_path / "take.mcap", {}), np.zeros(0)
+    for k, camera in ((0, 0), (0, 1), (1, 1), (1, 0), (2, 0)):
+        found = Landmarks(np.full((33, 2), 10.0 * k + camera), np.ones(33), 1.0) if k < 2 else None
+        t_ns = T0 + k * PERIOD
+        blobs = Blobs(camera, k, t_ns, none.reshape(0, 2), none, none.reshape(0, 3), none, landmarks=found)
+        recorder.write(b"blobs " + encode_blobs(SentBlobs(blobs, t_ns, t_ns)), t_ns + 40_000_000)
+    for t_ns, payload in published(3):
+        recorder.write(payload, t_ns)
+    recorder.close()
+    recording = open_recording(tmp_path / "take.mcap")
+    for k, camera in ((1, 0), (0, 1)):
+        found = recording.find_landmarks(camera, T0 + k * PERIOD)
+        assert found is not None and (found.image_px == 10.0 * k + camera).all()
+    assert recording.find_landmarks(0, T0 + 2 * PERIOD) is None and recording.find_landmarks(1, T0 + 2 * PERIOD) is None
 
 
 def test_poses_of_a_world_that_was_moved_are_in_the_last_one(tmp_path: Path) -> None:

@@ -8,10 +8,10 @@ import numpy as np
 import pytest
 
 from config.errors import DuocapError
-from stream.export.ground import forces_from_points
-from stream.export.recorded import write_recording
 from stream.protocol.codec import encode_message
 from stream.recording.recorder import Recorder
+from stream.take.ground import forces_from_points
+from stream.take.recorded import write_recording
 from stream.viewer.app import App
 from stream.viewer.player import Playhead
 from stream.viewer.takes import TakeFeed

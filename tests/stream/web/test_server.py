@@ -61,7 +61,7 @@ def test_a_server_with_a_token_answers_nobody_without_it(port: int) -> None:
             answer.value.close()
         with urlopen(url + "?token=abc") as answer:
             cookie = answer.headers["Set-Cookie"]
-        assert cookie.startswith("token=abc;") and "HttpOnly" in cookie and "SameSite=Strict" in cookie
+        assert cookie.startswith(f"token-{server.get_port()}=abc;") and "HttpOnly" in cookie and "SameSite=Strict" in cookie
         with urlopen(Request(url, headers={"Cookie": "token=abc"})) as answer:
             assert answer.status == 200
         with pytest.raises(HTTPError, match="403") as answer:

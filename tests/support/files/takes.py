@@ -6,7 +6,7 @@ from scipy.spatial.transform import Rotation
 from config.joints import N_JOINTS
 from database.geometry.skeleton import Skeleton
 from reconstruct.pose import TrackingState
-from stream.export.take import MarkerTracks, Take
+from stream.take.take import MarkerTracks, Take
 
 
 def uneven_body() -> Skeleton:

@@ -186,6 +186,19 @@ class Browser:
     def mouse(self, kind: str, x: float, y: float, buttons: int) -> None:
         self.call("Input.dispatchMouseEvent", type=kind, x=x, y=y, button="left", buttons=buttons, clickCount=1)
 
+    def press_key(self, key: str, modifiers: int = 0) -> None:
+        """Press a letter's key; modifiers: 2 is Ctrl, 10 Ctrl and Shift."""
+        code = {"key": key, "code": f"Key{key.upper()}", "windowsVirtualKeyCode": ord(key.upper())}
+        for kind in ("keyDown", "keyUp"):
+            self.call("Input.dispatchKeyEvent", type=kind, modifiers=modifiers, **code)
+
+    def type_number(self, label: str, number: float) -> None:
+        """Type a number into the box beside a label, and leave the box."""
+        self.tick(label)
+        self.evaluate("document.activeElement.select()")
+        self.call("Input.insertText", text=str(number))
+        self.evaluate("document.activeElement.blur()")
+
     def drag(self, begin: tuple[float, float], end: tuple[float, float], steps: int = 12) -> None:
         self.mouse("mousePressed", *begin, 1)
         for n in range(1, steps + 1):

@@ -43,7 +43,18 @@ def test_a_second_opens_the_viewer_of_its_take(walked: Walked, tmp_path: Path) -
             page = answer.read().decode()
         link = page.partition('class="see" href="')[2].partition('"')[0].replace("&amp;", "&")
         assert "no such &lt;file&gt;" in page and link == "view?task=walk+%26+more&at=1"
-        folder = url.rpartition("/")[0]
-        assert status(f"{folder}/{link}") == 200
-        assert status(f"{folder}/view?task=gone") == 404 and status(f"{folder}/%2e%2e/secret") == 404
+        assert status(f"{url}/{link}") == 200
+        assert status(f"{url}/view?task=gone") == 404 and status(f"{url}/%2e%2e/secret") == 404
         assert status(url, Host="other.example") == 403 and status(url, Origin="http://other.example") == 403
+
+
+def test_other_machines_see_a_report_by_its_token(tmp_path: Path) -> None:
+    write_batch_reports(tmp_path, [TaskRow("gone", "replay", FAILED, "no such file")])
+    with serve_report(tmp_path, replace(Settings(), viewer=replace(ViewerSettings(), port=0, host="0.0.0.0"))) as url:
+        open_to_all, _, token = url.partition("?token=")
+        assert token and status(open_to_all) == 403 and status(f"{open_to_all}report.html") == 403
+        opener = urllib.request.build_opener(urllib.request.HTTPCookieProcessor())
+        with opener.open(url, timeout=ANSWER_S) as answer:
+            assert answer.url.endswith("/report.html") and b"no such file" in answer.read()
+        with opener.open(f"{open_to_all}report.json", timeout=ANSWER_S) as answer:
+            assert answer.status == 200

@@ -12,7 +12,7 @@ from database.clips import Clip
 from database.store import write_database
 from reconstruct.pose import TrackingState
 from stream.export.bvh import write_bvh
-from stream.export.take import Take
+from stream.take.take import Take
 from tests.support.commands import duocap
 from tests.support.people import walk
 from tools.evaluate.sets import QUICK

@@ -9,10 +9,10 @@ import pytest
 from config.joints import JOINT_INDEX, JOINTS
 from config.markers import MarkerSet
 from database.clips import Clip
-from database.files.c3d import read_c3d
 from database.files.read import read_clip
 from database.geometry.kinematics import compute_forward_kinematics
 from database.geometry.rotations import matrix_from_rotvec, rotation_between, rotvec_from_matrix
+from database.marker_files.c3d import read_c3d
 from reconstruct.pose import Pose, TrackingState
 from stream.protocol.codec import decode_message, encode_message
 from stream.protocol.compose import compose_pose_message, compose_rig_message, compose_skeleton_message

@@ -13,10 +13,10 @@ from config.optical import read_optical_set
 from database.builtin import build_person_skeleton
 from database.clips import slice_clip
 from stream.export.c3d import write_c3d
-from stream.export.read import find_recording, read_take, take_from_clip
-from stream.export.recorded import write_recording
-from stream.export.take import MarkerTracks
 from stream.recording.recording import open_recording
+from stream.take.read import find_recording, read_take, take_from_clip
+from stream.take.recorded import write_recording
+from stream.take.take import MarkerTracks
 from tests.support.commands import duocap
 from tests.support.files.motion import random_values, write_amc
 from tests.support.people import walk

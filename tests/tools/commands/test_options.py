@@ -10,7 +10,8 @@ import typer
 
 from config.errors import SettingsError
 from config.settings import Settings
-from tools.commands.options import CommonOptions, VideoOptions, add_settings_options
+from tools.commands.declaration import CommonOptions, add_settings_options
+from tools.commands.options import VideoOptions
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

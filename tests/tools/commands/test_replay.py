@@ -18,8 +18,8 @@ from config.errors import DuocapError
 from config.joints import JOINTS
 from config.markers import read_marker_set
 from config.settings import Settings
-from database.files.c3d import read_c3d
 from database.files.read import read_clip
+from database.marker_files.c3d import read_c3d
 from stream.protocol.messages import PoseMessage, SkeletonMessage
 from stream.publish.subscriber import Subscriber
 from stream.recording.recording import open_recording

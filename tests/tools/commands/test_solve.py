@@ -11,9 +11,9 @@ from config.arrays import Bools, Floats
 from config.optical import read_optical_set
 from database.builtin import build_person_skeleton
 from database.clips import slice_clip
-from database.files.c3d import read_c3d
 from database.files.read import read_clip
 from database.geometry.kinematics import compute_forward_kinematics
+from database.marker_files.c3d import read_c3d
 from tests.support.commands import duocap
 from tests.support.people import walk
 from tests.tools.solve.files import write_trc

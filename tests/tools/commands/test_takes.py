@@ -8,9 +8,9 @@ import pytest
 from database.files.read import read_clip
 from database.geometry.kinematics import compute_forward_kinematics
 from database.store import open_database
-from stream.export.read import find_recording, read_take
-from stream.export.recorded import write_recording
 from stream.recording.recording import open_recording
+from stream.take.read import find_recording, read_take
+from stream.take.recorded import write_recording
 from tests.support.commands import duocap
 from tests.support.files.bvh import MIXAMO, renamed, small, written
 from tools.pose import PoseTask, open_posing_page, sort_files_by_kind

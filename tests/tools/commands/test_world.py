@@ -13,8 +13,8 @@ from calibration.subject.subject import read_subject
 from calibration.world import BALL_M, RigidMotion, World, compute_motion_between, move_rig, place_rig_in_world
 from config.arrays import Floats
 from database.files.read import read_clip
-from database.files.trc import read_trc
 from database.geometry.kinematics import compute_forward_kinematics
+from database.marker_files.trc import read_trc
 from stream.protocol.joints import compute_pose_joints
 from stream.recording.recording import open_recording
 from tests.tools.commands.walked import Walked, ended

@@ -107,6 +107,8 @@ def test_a_second_in_words() -> None:
     assert format_status(replace(STATUS, drops={}, skew_ns={}, cameras={}), ()) == "tracking, 58 poses/s of 60 and 59 frames"
     lagging = replace(STATUS, drops={}, skew_ns={}, cameras={}, lag_ns=100 * MS)
     assert format_status(lagging, (112.2, 115.7)).endswith("frames, latency 112 ms, p95 116, lag 100 ms")
+    seeking = replace(lagging, lag_ns=0, cameras={"left": {"landmarks_hz": 29.6}, "right": {"landmarks_hz": 15.2}})
+    assert format_status(seeking, ()).endswith("59 frames, landmarks in 30 and 15 pictures/s")
     assert format_node("left", {"node": "away", "clock_offset_ns": 1}) == "left node away"
 
 

@@ -4,8 +4,8 @@ from pathlib import Path
 
 import numpy as np
 
-from database.files.points import OpticalPoints
 from database.geometry.rotations import matrix_from_rotvec
+from database.marker_files.points import OpticalPoints
 from tools.solve.doubt import correct_labels
 from tools.solve.tracks import split_columns
 

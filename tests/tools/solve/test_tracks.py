@@ -4,7 +4,7 @@ from pathlib import Path
 
 import numpy as np
 
-from database.files.points import OpticalPoints
+from database.marker_files.points import OpticalPoints
 from tools.solve.tracks import collect_markers, sample_tracks, split_columns
 
 

@@ -35,6 +35,10 @@ def test_from_nothing_to_a_recorded_take(tmp_path: Path) -> None:
         player.wait_for("recording, ")
         player.press("Back to the steps")
         player.wait_for("See and edit takes")
+        player.press("Pose it")
+        player.wait_for("drag a joint: the body follows", WAIT_S)
+        player.press("Back to the steps")
+        player.wait_for("See and edit takes")
         player.press("Write the file")
         player.wait_for("written: takes/take-1.bvh", WAIT_S)
         assert not [request for request in browser.requests if "127.0.0.1" not in request and request.startswith("http")]

@@ -9,7 +9,8 @@ import typer
 from config.settings import Settings
 from tools.arguments import check_folders, check_sources
 from tools.calibrate.outcome import choose_picture_file
-from tools.commands.options import InProject, NoPicture, VerdictPicture, VideoOptions, add_settings_options
+from tools.commands.declaration import InProject, add_settings_options
+from tools.commands.options import NoPicture, VerdictPicture, VideoOptions
 
 if TYPE_CHECKING:
     from calibration.floor.feet import FootHeights

@@ -12,7 +12,7 @@ from tools.commands.calibrate.floor import floor
 from tools.commands.calibrate.rig import rig as calibrate_rig
 from tools.commands.calibrate.subject import subject
 from tools.commands.calibrate.wand import wand
-from tools.commands.options import add_settings_options
+from tools.commands.declaration import add_settings_options
 
 Out = Annotated[Path, typer.Option("--out", metavar="FILE", help="Where to write the PDF, such as board.pdf.")]
 BoardText = Annotated[

@@ -13,19 +13,9 @@ from tools.arguments import (
     parse_seconds_range,
 )
 from tools.calibrate.outcome import choose_picture_file
+from tools.commands.declaration import InProject, add_settings_options
 from tools.commands.landmarks import set_landmarks
-from tools.commands.options import (
-    Database,
-    GuideBrowser,
-    InProject,
-    LandmarkModel,
-    NoPicture,
-    Rig,
-    VerdictPicture,
-    VideoOptions,
-    Views,
-    add_settings_options,
-)
+from tools.commands.options import Database, GuideBrowser, LandmarkModel, NoPicture, Rig, VerdictPicture, VideoOptions, Views
 
 if TYPE_CHECKING:
     from tools.calibrate.subject import TakeWindow

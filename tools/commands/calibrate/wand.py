@@ -12,7 +12,8 @@ from config.settings import Settings
 from tools.arguments import check_folders, check_sources
 from tools.calibrate.names import choose_camera_names
 from tools.calibrate.outcome import choose_picture_file, print_report, write_outcome
-from tools.commands.options import NoPicture, VerdictPicture, VideoOptions, add_settings_options
+from tools.commands.declaration import add_settings_options
+from tools.commands.options import NoPicture, VerdictPicture, VideoOptions
 
 LENGTH_RANGE_MM, DISTANCE_RANGE_MM = (20.0, 5000.0), (20.0, 50000.0)
 FOV_RANGE_DEG = (10.0, 150.0)

@@ -7,8 +7,8 @@ import typer
 
 from config.settings import Settings
 from tools.arguments import check_folders
+from tools.commands.declaration import add_settings_options
 from tools.commands.evaluate.options import Json
-from tools.commands.options import add_settings_options
 
 Plates = Annotated[
     Path,

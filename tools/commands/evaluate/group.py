@@ -10,11 +10,11 @@ import typer
 
 from config.settings import Settings
 from tools.arguments import check_folders
+from tools.commands.declaration import add_settings_options
 from tools.commands.evaluate.clips import ClipPart, measure_clips
 from tools.commands.evaluate.forces import forces
 from tools.commands.evaluate.missing import labels, missing
 from tools.commands.evaluate.options import ClipOptions, Markers, MeasuringOptions, Plot, Seconds
-from tools.commands.options import add_settings_options
 
 app = typer.Typer()
 app.command()(forces)

@@ -10,9 +10,9 @@ import typer
 
 from config.settings import Settings
 from tools.arguments import check_folders
+from tools.commands.declaration import add_settings_options
 from tools.commands.evaluate.clips import ClipPart, measure_clips
 from tools.commands.evaluate.options import ClipOptions, GapOptions, MeasuringOptions, Plot
-from tools.commands.options import add_settings_options
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

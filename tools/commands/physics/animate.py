@@ -9,7 +9,8 @@ import typer
 from config.errors import DuocapError
 from config.settings import Settings
 from tools.arguments import check_folders
-from tools.commands.options import ForceTakeFiles, add_settings_options
+from tools.commands.declaration import add_settings_options
+from tools.commands.options import ForceTakeFiles
 from tools.progress import open_progress_bar
 
 

@@ -8,7 +8,8 @@ import typer
 
 from config.settings import Settings
 from tools.arguments import check_folders
-from tools.commands.options import ImportOptions, add_settings_options
+from tools.commands.declaration import add_settings_options
+from tools.commands.options import ImportOptions
 from tools.commands.physics.options import MotionFile, PhysicsBodyOptions
 from tools.progress import open_progress_bar
 

@@ -7,7 +7,8 @@ from typing import Annotated
 import typer
 
 from reconstruct.models.physics.anthropometry import Anthropometry
-from tools.commands.options import InProject, MarkersSubject
+from tools.commands.declaration import InProject
+from tools.commands.options import MarkersSubject
 
 MotionFile = Annotated[
     Path,

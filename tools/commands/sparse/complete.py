@@ -7,7 +7,8 @@ from typing import Annotated
 import typer
 
 from config.settings import Settings
-from tools.commands.options import PoseAtoms, PoseInputOptions, TakeFiles, add_settings_options
+from tools.commands.declaration import add_settings_options
+from tools.commands.options import PoseAtoms, PoseInputOptions, TakeFiles
 from tools.progress import open_progress_bar
 
 

@@ -8,7 +8,8 @@ import typer
 
 from config.settings import Settings
 from tools.arguments import check_folders
-from tools.commands.options import ImportOptions, TakeFile, TakeFiles, add_settings_options
+from tools.commands.declaration import add_settings_options
+from tools.commands.options import ImportOptions, TakeFile, TakeFiles
 from tools.progress import open_progress_bar
 
 
@@ -33,7 +34,7 @@ class SparseDenoiseOptions:
 def denoise(settings: Settings, options: SparseDenoiseOptions) -> None:
     """Clean a take: noise in all joints, and single joints that are wild. Says what it changed."""
     from config.errors import DuocapError
-    from stream.export.read import read_take
+    from stream.take.read import read_take
     from tools.export import plan_export_files, write_takes
     from tools.sparse.denoise import denoise_take
 

@@ -7,7 +7,8 @@ from typing import Annotated
 import typer
 
 from config.settings import Settings
-from tools.commands.options import ImportOptions, PoseAtoms, TakeFile, TakeFiles, add_settings_options
+from tools.commands.declaration import add_settings_options
+from tools.commands.options import ImportOptions, PoseAtoms, TakeFile, TakeFiles
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -31,7 +32,7 @@ class SparseDragOptions:
 @add_settings_options
 def drag(settings: Settings, options: SparseDragOptions) -> None:
     """Find the natural pose nearest to one that was dragged: all joints count, dragged ones no more than others."""
-    from stream.export.read import read_take
+    from stream.take.read import read_take
     from tools.export import plan_export_files, write_takes
     from tools.sparse.drag import drag_pose, parse_moves
 

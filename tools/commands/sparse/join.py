@@ -8,7 +8,8 @@ import typer
 
 from config.settings import Settings
 from tools.arguments import check_folders
-from tools.commands.options import DictionaryFile, ModelName, add_settings_options
+from tools.commands.declaration import add_settings_options
+from tools.commands.options import DictionaryFile, ModelName
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

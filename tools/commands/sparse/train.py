@@ -9,7 +9,8 @@ import typer
 from config.errors import DuocapError
 from config.settings import Settings
 from tools.arguments import check_folders
-from tools.commands.options import Builtin, DictionaryFile, InProject, ModelName, Motions, add_settings_options
+from tools.commands.declaration import InProject, add_settings_options
+from tools.commands.options import Builtin, DictionaryFile, ModelName, Motions
 
 SUFFIX = ".sparse"
 

@@ -8,7 +8,7 @@ import typer
 
 from config.settings import Settings
 from tools.arguments import check_folders, check_picture
-from tools.commands.options import add_settings_options
+from tools.commands.declaration import add_settings_options
 from tools.commands.style.pose import pose
 from tools.commands.style.train import train
 

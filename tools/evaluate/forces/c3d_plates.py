@@ -10,7 +10,7 @@ import numpy as np
 
 from config.arrays import Floats
 from config.errors import FileFormatError
-from database.files.c3d import C3dContent, open_c3d, read_analog
+from database.marker_files.c3d import C3dContent, open_c3d, read_analog
 from tools.evaluate.forces.plates import TOUCH_N, PlateReadings
 
 UNITS_M = {"m": 1.0, "cm": 1e-2, "mm": 1e-3}

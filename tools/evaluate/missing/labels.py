@@ -5,7 +5,7 @@ pipeline of live capture. Markers are hidden from all cameras as in `duocap eval
 merged; the labels of a returning marker are checked in its first frames.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import asdict, dataclass, replace
 from enum import Enum
 from functools import partial
@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 
 from calibration.subject.subject import Subject
-from capture.packets import Blobs, MarkerFrame, Views
+from capture.packets import Blobs, Landmarks, MarkerFrame, Views
 from capture.sources.simulated.performer import Performer, make_scene_performer
 from capture.sources.simulated.scene import SimulatedScene
 from config.arrays import Bools, Floats
@@ -117,15 +117,26 @@ class LabelScene:
     """Images of a performance.
 
     Attributes:
+        subject: the performer, with the markers that are worn.
         before: frames before the clip.
         image_px: image points of all markers in all cameras, (V, N, M, 2) [px].
         joint_m: true, (N, J, 3) [m].
+        landmarks: those found in every camera's pictures, (V, N); none: they were not looked for.
     """
 
     subject: Subject
     before: int
     image_px: Floats
     joint_m: Floats
+    landmarks: Sequence[Sequence[Landmarks | None]] = ()
+
+    def views_of(self, n: int, seen: Bools, rng: np.random.Generator) -> Views:
+        """Return what the cameras see of frame n; seen: markers that are not hidden, (M,); rng: orders the blobs."""
+        blobs = [blobs_of(c, each[n], seen, n, rng.permutation(len(seen))) for c, each in enumerate(self.image_px)]
+        found = (each[n] for each in self.landmarks)
+        if self.landmarks:
+            blobs = [replace(each, landmarks=of_view) for each, of_view in zip(blobs, found, strict=True)]
+        return Views(tuple(blobs))
 
 
 def measure_labels(options: LabelOptions, settings: Settings) -> list[LabelRun]:
@@ -180,7 +191,7 @@ def check_label(frame: MarkerFrame, marker: int, image_px: Floats) -> Label:
 
 def track_performance(scene: LabelScene, visible: Bools, pipeline: Pipeline, seed: int, offline: bool) -> LiveTake:
     """Return the poses of a pipeline without history, or of the offline solution, for a performance; visible: (N, M)."""
-    n, n_markers = visible.shape
+    n = len(visible)
     rng = np.random.default_rng([seed, n])
     poses, frames, views = list[Pose](), list[MarkerFrame](), list[Views]()
 
@@ -193,8 +204,7 @@ def track_performance(scene: LabelScene, visible: Bools, pipeline: Pipeline, see
 
     pipeline.forget()
     for k in range(n):
-        blobs = (blobs_of(c, each[k], visible[k], k, rng.permutation(n_markers)) for c, each in enumerate(scene.image_px))
-        pose = pipeline.step(Views(tuple(blobs)))
+        pose = pipeline.step(scene.views_of(k, visible[k], rng))
         if pose.t_capture_ns >= 0:  # with a lag the first poses are of before
             note(pose)
     for pose in pipeline.flush():
@@ -202,7 +212,7 @@ def track_performance(scene: LabelScene, visible: Bools, pipeline: Pipeline, see
     live = LiveTake(poses, frames, views)
     if not offline:
         return live
-    every = np.ones(n_markers, bool)
+    every = np.ones(len(pipeline.subject.markers), bool)
     options = OfflineOptions(pipeline.rig, pipeline.subject, pipeline.database, pipeline.settings, every)
     return solve_take(live, options)
 
@@ -240,7 +250,7 @@ def run_case(
     to_check = np.zeros(n_markers, int)  # frames in which a marker's label is still to be checked
     take = track_performance(scene, visible, pipeline, seed, offline)
     for k, frame in enumerate(take.markers):
-        taken += int((frame.seen.any(axis=0) & ~visible[k]).sum())
+        taken += int((frame.seen[:, :n_markers].any(axis=0) & ~visible[k]).sum())  # landmarks come after those worn
         to_check = np.where(returned[k], N_CHECKED, np.where(visible[k], to_check, 0))
         for m in np.flatnonzero(to_check):
             label = check_label(frame, int(m), scene.image_px[:, k])

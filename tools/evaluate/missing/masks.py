@@ -34,7 +34,7 @@ GAPS_S = (0.5, 2.0)
 
 @dataclass(frozen=True, slots=True)
 class MissingCase:
-    """A share of the markers missing at random, or a limb, in gaps of one length [s]."""
+    """A share of the markers missing at random, or a limb, in gaps of one length [s]; nothing for neither."""
 
     gap_s: float
     share: float = 0.0
@@ -105,6 +105,8 @@ def seen_in(case: MissingCase, subject: Subject, n_frames: int, seed: int, stem:
     if case.limb:
         of_limb = markers_of_limb(subject, case.limb)
         return limb_gaps(n_frames, of_limb, gap) if 0 < of_limb.sum() <= n_markers - MIN_SEEN else None
+    if not case.share:
+        return np.ones((n_frames, n_markers), bool)
     rng = np.random.default_rng([seed, *f"{case} {stem}".encode()])
     return at_random(n_frames, n_markers, n_missing(case.share, n_markers), gap, rng)
 

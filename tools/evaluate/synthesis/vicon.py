@@ -18,8 +18,8 @@ from config.errors import FileFormatError
 from config.joints import JOINT_INDEX
 from config.markers import MarkerSet, read_marker_set
 from database.clips import Clip, slice_clip
-from database.files.c3d import C3dPoints, read_c3d
 from database.geometry.kinematics import compute_forward_kinematics
+from database.marker_files.c3d import C3dPoints, read_c3d
 from tools.evaluate.asf_angles import AsfAngles, asf_angles
 from tools.evaluate.given import read_markers
 from tools.evaluate.protocol import protocol_clip, query_path, read_query

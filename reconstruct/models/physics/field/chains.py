@@ -1,14 +1,14 @@
 """A chain of stretches of examples between two poses, of any length: a walk in a motion graph.
 
-One stretch of one example is too short for most of what is asked, and seldom goes as far or turns as much. Examples are cut
-into steps of a tenth of a second; after each a chain goes on in its example, or in one that is nearly the same there (Kovar et
-al. 2002, Motion graphs). Of all chains of the wanted length that one is taken whose ends are most like the two poses, which goes
-as far and turns as much, whose contacts are most like those that are wanted, whose changes of example show least, and whose
-centre of mass is borne by the ground that there is: on ice by short steps, on the moon by slow ones.
+One stretch of one example is too short for most of what is asked, and seldom goes as far or turns as much. Examples are cut into
+steps of a tenth of a second; after each a chain goes on in its example, or in one that is nearly the same there (Kovar et al.
+2002, Motion graphs), or stays as it is where a body stands. Of all chains of the wanted length that one is taken whose ends are
+most like the two poses, which goes as far and turns as much, which keeps to the ways of moving that its two poses are of, whose
+contacts are most like those that are wanted, whose changes of example show least, and whose centre of mass is borne by the ground
+that there is: on ice by short steps, on the moon by slow ones. Where the hips have a way to follow, it follows it.
 """
 
-from dataclasses import dataclass
-from itertools import pairwise
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -28,44 +28,17 @@ from reconstruct.models.physics.field.examples import (
     place_rigidly,
     sample_configurations,
 )
+from reconstruct.models.physics.field.graph import STEP_S, MotionGraph
 from reconstruct.models.physics.field.state import STANDARD_GRAVITY
 
-STEP_S = 0.1
-CHANGES = 6  # examples that a chain may change to after a step
-CHANGE_COST = 1.0  # of a change, besides how unlike the poses are: about a deviation of one unit
 TEMPOS = (0.85, 1.0, 1.18)  # of the examples, about the usual one and that of dynamic similarity
 SLOWEST = 0.2
 BRANCHES = 4  # chains kept that end with the same step
+WAY_M = 0.3  # a second this far off a way counts 1
 STEADY_M_S, STEADY_RAD_S = 0.4, 0.5  # deviations of mean speed and turning of the rest of a chain from those of its beginning
 BORNE = 0.1  # of the weight: force on the centre of mass that the ground cannot give, which counts 1
+STYLE_S = 1.0  # so long in another way of moving, one deviation beyond, counts 1
 BLEND_S = 0.25  # a difference at a change is shared out over this time, before and after
-
-
-@dataclass(frozen=True, slots=True)
-class MotionGraph:
-    """Steps of the examples, and which may follow which.
-
-    Attributes:
-        bank: the examples.
-        row: row that each step begins with, (S,).
-        length: frames of a step.
-        follow: steps that may follow, (S, 1 + CHANGES); -1 for none. The first is that of the same example.
-        cost: of each, (S, 1 + CHANGES).
-        turn: how far the hips turn in each step, (S,) [rad].
-        shift: how far they go, seen from their heading at the step's beginning, (S, 2) [m].
-        push_m_s2: acceleration of the centre of mass in each frame of a step, along the ground and upwards, (S, F, 2) [m/s^2].
-        down: whether a foot is down in each frame of a step, (S, F).
-    """
-
-    bank: ExampleBank
-    row: Ints
-    length: int
-    follow: Ints
-    cost: Floats
-    turn: Floats
-    shift: Floats
-    push_m_s2: Floats
-    down: Bools
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,64 +56,14 @@ class ExampleChain:
     Attributes:
         first: rows the stretches begin with, (C,).
         last: rows they end with, (C,); the next stretch begins with about the same pose.
+        frames: frames that each lasts, (C,); more than it has where the body stays.
         distance: how unlike what is wanted, in deviations.
     """
 
     first: Ints
     last: Ints
+    frames: Ints
     distance: float
-
-
-def build_motion_graph(bank: ExampleBank, dynamics: Dynamics) -> MotionGraph:
-    """Return the motion graph of examples.
-
-    Args:
-        bank: the examples.
-        dynamics: equations of motion of the body that is to move like them.
-    """
-    length = max(1, round(STEP_S * bank.examples.fps))
-    starts, stops = bank.examples.start[:-1], bank.examples.start[1:]
-    rows = [np.arange(a, b - length, length) for a, b in zip(starts.tolist(), stops.tolist(), strict=True)]
-    row = np.concatenate(rows)
-    ends = np.cumsum([len(each) for each in rows]) - 1
-    after = np.arange(len(row)) + 1
-    after[ends[ends >= 0]] = -1
-    # A change is judged by the poses at the end of a step and a step later: by velocities, too.
-    look = np.minimum(row + 2 * length, np.repeat(stops, [len(each) for each in rows]) - 1)
-    here = np.concatenate([bank.pose[row], bank.pose[row + length]], axis=1)
-    there = np.concatenate([bank.pose[row + length], bank.pose[look]], axis=1)
-    apart = ((there**2).sum(axis=1)[:, None] - 2.0 * there @ here.T + (here**2).sum(axis=1)[None]) / (
-        here.shape[1] * ANGLE_RAD**2
-    )
-    apart[np.arange(len(row)), after] = np.inf  # that is no change
-    follow = np.argpartition(apart, CHANGES, axis=1)[:, :CHANGES]
-    cost = CHANGE_COST + np.maximum(np.take_along_axis(apart, follow, axis=1), 0.0)
-    going_on = np.where(after >= 0, 0.0, np.inf)
-    turn, shift = compute_relative_places(
-        bank.place[row], bank.heading[row], bank.place[row + length], bank.heading[row + length]
-    )
-    return MotionGraph(
-        bank,
-        row,
-        length,
-        np.concatenate([after[:, None], follow], axis=1),
-        np.concatenate([going_on[:, None], cost], axis=1),
-        np.angle(np.exp(1j * turn)),
-        shift,
-        _compute_pushes(bank, dynamics)[row[:, None] + np.arange(length)],
-        np.asarray(bank.examples.parts.any(axis=(1, 2)))[row[:, None] + np.arange(length)],
-    )
-
-
-def _compute_pushes(bank: ExampleBank, dynamics: Dynamics) -> Floats:
-    """Return the acceleration of the centre of mass along the ground and upwards in each frame, (F, 2) [m/s^2]."""
-    examples = bank.examples
-    center = np.array([dynamics.center_of_mass(q) for q in examples.q.astype(np.float64)])
-    out = np.zeros((len(center), 2))
-    for a, b in pairwise(examples.start.tolist()):
-        push = np.gradient(np.gradient(center[a:b], axis=0), axis=0) * examples.fps**2
-        out[a:b] = np.column_stack([np.hypot(push[:, 0], push[:, 2]), push[:, 1]])
-    return out
 
 
 @dataclass(frozen=True, slots=True)
@@ -155,7 +78,13 @@ class _Walks:
 
 
 def find_nearest_chain(
-    graph: MotionGraph, first: Floats, last: Floats, seconds: float, wanted: Bools | None, ground: Ground
+    graph: MotionGraph,
+    first: Floats,
+    last: Floats,
+    seconds: float,
+    wanted: Bools | None,
+    ground: Ground,
+    way_m: Floats | None = None,
 ) -> ExampleChain:
     """Return the nearest chain of examples.
 
@@ -166,6 +95,7 @@ def find_nearest_chain(
         seconds: length of the chain [s].
         wanted: contacts, (N, 2, 3), None for any.
         ground: what bears the body.
+        way_m: where its hips go at equal times, (K, 2) [m] in the plane, None for anywhere.
     """
     similar = np.sqrt(ground.gravity_m_s2 / STANDARD_GRAVITY)  # dynamic similarity: the same steps in this gravity
     tempos = sorted({tempo * usual for tempo in TEMPOS for usual in (1.0, max(similar, SLOWEST))})
@@ -174,8 +104,10 @@ def find_nearest_chain(
     whole = np.clip(np.searchsorted(graph.row, begin + graph.length * np.arange(n), side="right") - 1, 0, None)
     unborne = _compute_unborne_costs(graph, (end - begin) / (seconds * graph.bank.examples.fps), ground)
     distance = float(np.hypot(distance, np.sqrt(unborne[whole].mean())))
-    found = [ExampleChain(np.array([begin]), np.array([end]), distance)]
-    found += [_find_chain_at_tempo(graph, (first, last), seconds, tempo, wanted, ground) for tempo in tempos]
+    found = [ExampleChain(np.array([begin]), np.array([end]), np.array([end - begin]), distance)]
+    if way_m is not None:
+        found = []
+    found += [_find_chain_at_tempo(graph, (first, last), seconds, tempo, wanted, ground, way_m) for tempo in tempos]
     return min(found, key=lambda chain: chain.distance)
 
 
@@ -188,7 +120,13 @@ def _compute_unborne_costs(graph: MotionGraph, tempo: float, ground: Ground) -> 
 
 
 def _find_chain_at_tempo(
-    graph: MotionGraph, ends_at: tuple[Floats, Floats], seconds: float, tempo: float, wanted: Bools | None, ground: Ground
+    graph: MotionGraph,
+    ends_at: tuple[Floats, Floats],
+    seconds: float,
+    tempo: float,
+    wanted: Bools | None,
+    ground: Ground,
+    way_m: Floats | None,
 ) -> ExampleChain:
     """Return the nearest chain of examples between two poses, played at a tempo."""
     bank = graph.bank
@@ -198,20 +136,27 @@ def _find_chain_at_tempo(
     heading = compute_heading_rad(both)
     turn, shift = compute_relative_places(both[:1, [0, 2]], heading[:1], both[1:, [0, 2]], heading[1:])
     wanted_turn, wanted_shift = float(np.angle(np.exp(1j * turn[0]))), shift[0]
+    way = None if way_m is None else _sample_way(way_m, heading[0], n)
     begins, ends = (
         ((bank.pose[rows] - pose) ** 2).mean(axis=1) / ANGLE_RAD**2
         for rows, pose in ((graph.row, target[0]), (graph.row + graph.length, target[1]))
     )
     unlike = _compute_contact_costs(graph, n, wanted) + _compute_unborne_costs(graph, tempo, ground) / n
+    unlike = unlike + _compute_style_costs(graph, begins, ends)
     to_go = _compute_costs_to_go(graph, ends, unlike)
     steps = np.arange(len(graph.row))
     walks = _Walks(steps, begins + unlike[0], graph.shift.copy(), graph.turn.copy(), np.full(len(steps), -1))
     history = [walks]
     for k in range(1, n):
         walks = _extend_walks(graph, walks, unlike[k])
-        rest_s = (n - 1 - k) * STEP_S
+        if way is not None:
+            off = ((walks.place - way[k]) ** 2).sum(axis=1) / WAY_M**2
+            walks = replace(walks, cost=walks.cost + STEP_S * off)
+        rest_s = (n - 1 - k) * STEP_S if way is None else 0.0
+        ends_with = wanted_shift if way is None else way[k]
+        heads_to = wanted_turn if way is None else walks.turn
         guess = walks.cost + to_go[k][walks.step]
-        guess = guess + _compute_place_costs(walks, (k + 1) * STEP_S, rest_s, wanted_shift, wanted_turn)
+        guess = guess + _compute_place_costs(walks, (k + 1) * STEP_S, rest_s, ends_with, heads_to)
         walks = _keep_best(walks, guess)
         history.append(walks)
     total = walks.cost + ends[walks.step] + _compute_place_costs(walks, n * STEP_S, 0.0, wanted_shift, wanted_turn)
@@ -219,6 +164,14 @@ def _find_chain_at_tempo(
     total = total + (np.abs(np.log(n * graph.length / (seconds * bank.examples.fps)) - usual).min() / TEMPO) ** 2
     best = int(np.argmin(total))
     return _trace_chain(graph, history, best, float(np.sqrt(total[best])))
+
+
+def _sample_way(way_m: Floats, heading: float, n: int) -> Floats:
+    """Return where each of n steps of a chain ends on a way, seen from its beginning and the heading there, (n, 2) [m]."""
+    rows = np.arange(1, n + 1) / n * (len(way_m) - 1)
+    places = np.stack([np.interp(rows, np.arange(len(way_m)), column) for column in way_m.T], axis=1)
+    start, headings = np.repeat(way_m[:1], n, axis=0), np.full(n, heading)
+    return compute_relative_places(start, headings, places, headings)[1]
 
 
 def _compute_contact_costs(graph: MotionGraph, n: int, wanted: Bools | None) -> Floats:
@@ -229,6 +182,18 @@ def _compute_contact_costs(graph: MotionGraph, n: int, wanted: Bools | None) -> 
     frames = np.rint((np.arange(n) + 0.5) / n * (len(wanted) - 1)).astype(int)
     here = wanted[frames].reshape(n, -1)
     return np.asarray((here[:, None] != middle[None]).mean(axis=2) * 4.0 / (CONTACT * n))
+
+
+def _compute_style_costs(graph: MotionGraph, begins: Floats, ends: Floats) -> Floats:
+    """Return what each step costs for a way of moving that is neither that of the first pose nor that of the last, (S,).
+
+    Args:
+        graph: motion graph of the examples.
+        begins: how unlike the first pose the beginning of each step is, (S,).
+        ends: how unlike the last pose its end is, (S,).
+    """
+    own = graph.motion[[np.argmin(begins), np.argmin(ends)]]
+    return np.asarray(graph.unlike[own].min(axis=0)[graph.motion] * STEP_S / STYLE_S)
 
 
 def _compute_costs_to_go(graph: MotionGraph, ends: Floats, unlike: Floats) -> Floats:
@@ -253,7 +218,7 @@ def _extend_walks(graph: MotionGraph, walks: _Walks, unlike: Floats) -> _Walks:
     return _Walks(step, cost, place, walks.turn[parent] + graph.turn[step], parent)
 
 
-def _compute_place_costs(walks: _Walks, spent_s: float, rest_s: float, shift: Floats, turn: float) -> Floats:
+def _compute_place_costs(walks: _Walks, spent_s: float, rest_s: float, shift: Floats, turn: Floats | float) -> Floats:
     """Return how far from its end a chain is expected to be if it goes on and turns as it did, (W,).
 
     Args:
@@ -286,9 +251,13 @@ def _trace_chain(graph: MotionGraph, history: list[_Walks], best: int, distance:
     for walks in reversed(history):
         steps.append(int(walks.step[best]))
         best = int(walks.parent[best])
-    row = graph.row[steps[::-1]]
-    cuts = np.flatnonzero(np.diff(row) != graph.length) + 1
-    return ExampleChain(row[np.r_[0, cuts]], row[np.r_[cuts, len(row)] - 1] + graph.length, distance)
+    order = np.array(steps[::-1])
+    runs = np.flatnonzero(np.r_[True, np.diff(order) != 0])  # a step that is repeated lasts longer
+    times = np.diff(np.r_[runs, len(order)])
+    row, length = graph.row[order[runs]], graph.length
+    cuts = np.flatnonzero((np.diff(row) != length) | (times[1:] > 1) | (times[:-1] > 1)) + 1
+    first, last = row[np.r_[0, cuts]], row[np.r_[cuts, len(row)] - 1] + length
+    return ExampleChain(first, last, np.maximum(last - first, times[np.r_[0, cuts]] * length), distance)
 
 
 def lay_chain(dynamics: Dynamics, bank: ExampleBank, chain: ExampleChain, ends: Floats, n: int) -> tuple[Floats, Bools]:
@@ -302,14 +271,15 @@ def lay_chain(dynamics: Dynamics, bank: ExampleBank, chain: ExampleChain, ends: 
         n: number N of frames.
     """
     q, parts = list[Floats](), list[Bools]()
-    for a, b in zip(chain.first.tolist(), chain.last.tolist(), strict=True):
-        stretch = bank.examples.q[a : b + 1].astype(np.float64)
+    for a, b, frames in zip(chain.first.tolist(), chain.last.tolist(), chain.frames.tolist(), strict=True):
+        own = np.linspace(a, b, frames + 1)
+        stretch = sample_configurations(bank.examples.q, own)
         if q:
             stretch = _join_stretch(dynamics, q[-1], stretch, round(BLEND_S * bank.examples.fps))
             q[-1] = q[-1][:-1]
             parts[-1] = parts[-1][:-1]
         q.append(stretch)
-        parts.append(bank.examples.parts[a : b + 1])
+        parts.append(bank.examples.parts[np.rint(own).astype(int)])
     rows = np.linspace(0.0, sum(map(len, q)) - 1.0, n)
     motion = sample_configurations(np.concatenate(q), rows)
     return bend_stretch(dynamics, motion, ends[0], ends[1]), np.concatenate(parts)[np.rint(rows).astype(int)]

@@ -1,4 +1,7 @@
-"""A motion of any length: without physics, then with it (Wei et al. 2011, section 7), in windows that overlap."""
+"""A motion of any length: without physics, then with it (Wei et al. 2011, section 7), in windows that overlap.
+
+Contacts are sought in between (`stances`), and again while a motion does not obey eq. 1: they are kept where the energy is less.
+"""
 
 import time
 from collections.abc import Callable
@@ -7,23 +10,33 @@ from functools import partial
 
 import numpy as np
 
-from config.arrays import Floats
+from config.arrays import Bools, Floats
 from reconstruct.models.physics.dynamics import Dynamics
+from reconstruct.models.physics.synthesis.energy import MotionEnergy
+from reconstruct.models.physics.synthesis.measure import measure_motion
 from reconstruct.models.physics.synthesis.problem import KeyPath, KeyPose, MotionProblem
-from reconstruct.models.physics.synthesis.solve import SolveOptions, solve_motion
+from reconstruct.models.physics.synthesis.solve import SolveOptions, SynthesizedMotion, solve_motion
+from reconstruct.models.physics.synthesis.stances import seek_contacts
 
 WINDOW_S, OVERLAP_S = 2.0, 0.4
 LONGEST_S = 2.6  # that is solved as a whole
+OBEYS = 0.01  # of the weight: with a smaller residual contacts are left as they are
 PINNED = 3  # frames of the window before that a window begins with: poses, velocities and accelerations
 Report = Callable[[int, int], None]
 
 
 @dataclass(frozen=True, slots=True)
 class AnimateOptions:
-    """statistics, physics: steps of the search without and with physics, at most, in each window; 0 leaves one out."""
+    """How a motion is searched for in each window.
+
+    Attributes:
+        statistics, physics: steps of the search without and with physics, at most; 0 leaves one out.
+        contacts: how often contacts are sought, at most; 0 leaves them as they are.
+    """
 
     statistics: int = 25
     physics: int = 30
+    contacts: int = 3
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,12 +46,14 @@ class AnimatedMotion:
     Attributes:
         start: motion that the search began with, without physics but with statistics, (N, 95).
         q: resulting motion, (N, 95).
+        parts: parts of the feet that carry weight in it, (N, 2, 3).
         seconds: processor time of both [s].
         interrupted: whether Ctrl-C ended the search; frames not reached are as they were before.
     """
 
     start: Floats
     q: Floats
+    parts: Bools
     seconds: tuple[float, float]
     interrupted: bool
 
@@ -72,15 +87,45 @@ def animate_motion(
             done = k * per_window + stage * options.statistics
             began = time.process_time()
             told = partial(_report_step, report, done, per_window * len(windows))
-            got = solve_motion(part, motion[a:b].copy(), SolveOptions(steps, report=told, held=PINNED if k else 0))
+            search = SolveOptions(steps, report=told, held=PINNED if k else 0)
+            rounds = options.contacts if stage and weights.physics > 0.0 else 0
+            part, got = _solve_window(part, motion[a:b].copy(), search, rounds)
             spent[stage] += time.process_time() - began
             motion[a:b] = got.q
+            problem = replace(problem, parts=np.concatenate([problem.parts[:a], part.parts, problem.parts[b:]]))
             if got.interrupted:
                 if stage == 0:
                     q[a:b] = join_windows(dynamics, q[a:solved_to], start[a:b])
-                return AnimatedMotion(start, q, (spent[0], spent[1]), True)
+                return AnimatedMotion(start, q, problem.parts, (spent[0], spent[1]), True)
         solved_to = b
-    return AnimatedMotion(start, q, (spent[0], spent[1]), False)
+    return AnimatedMotion(start, q, problem.parts, (spent[0], spent[1]), False)
+
+
+def _solve_window(
+    problem: MotionProblem, first: Floats, options: SolveOptions, rounds: int
+) -> tuple[MotionProblem, SynthesizedMotion]:
+    """Return the motion of a window, and its problem with the contacts that were found.
+
+    Args:
+        problem: problem of the window.
+        first: motion to begin with, (n, 95).
+        options: options of the search.
+        rounds: how often contacts are sought, at most.
+    """
+    if rounds > 0:
+        problem = replace(problem, parts=seek_contacts(MotionEnergy(problem), first, options.held))
+    got = solve_motion(problem, first, options)
+    for _ in range(rounds - 1):
+        if got.interrupted or measure_motion(problem, got.q).residual_force < OBEYS:
+            break
+        again = replace(problem, parts=seek_contacts(MotionEnergy(problem), got.q, options.held))
+        if (again.parts == problem.parts).all():
+            break
+        other = solve_motion(again, got.q, options)
+        if other.found.energy >= got.found.energy:
+            break
+        problem, got = again, other
+    return problem, got
 
 
 def join_windows(dynamics: Dynamics, solved: Floats, fresh: Floats) -> Floats:

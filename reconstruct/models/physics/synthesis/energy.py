@@ -36,12 +36,12 @@ from reconstruct.models.physics.synthesis.problem import (
     MotionProblem,
 )
 from reconstruct.models.physics.synthesis.statistics import compute_statistics_terms
+from reconstruct.models.physics.synthesis.torques import LoadResponse, TorqueTerms
 
 EVEN = 0.02  # weight of the squared weights of edges, in body weights: which of many ways to share a load
 EDGE_S = 0.05  # at the beginning and end of a contact: a foot rolls onto a part and off it
 MEETING_S = 0.12  # around a key on the way
 RAMP_S = 0.08  # a contact takes its load over this time, and gives it up
-TORQUE_UNIT = 0.1  # of the weight times the height
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,14 +76,15 @@ class MotionEnergy:
         self.down = spread_part_contacts(points, problem.parts)
         self.still = _trim_contacts(self.down, max(1, round(EDGE_S * problem.fps)))
         self.level_m = problem.level_m[points.foot, points.part]
-        self.normal = problem.surroundings.normal
+        self.ground = problem.surroundings
+        self.normal = self.ground.normal
         self.B = build_cone_basis(problem.surroundings.friction, self.normal)
         self.trust = _compute_example_trust(problem)
         self.even = _compute_evenness(self.down, problem.fps)[1:-1]
         self.carrying = np.repeat(self.down[1:-1], N_EDGES, axis=1)
         height = problem.body.skeleton.height_m
         self.wrench_unit = np.repeat([PHYSICS_FORCE, PHYSICS_TORQUE * height], 3) * problem.weight_n
-        self.torque_unit = TORQUE_UNIT * height * problem.weight_n
+        self.torque_terms = TorqueTerms(problem, self.dynamics)
 
     def evaluate(self, q: Floats) -> EvaluatedMotion:
         """Return the energy of a motion (N, 95)."""
@@ -109,9 +110,10 @@ class MotionEnergy:
                 terms["example"] = self._example(motion, normal, self.problem.field, self.problem.example)
             terms |= compute_statistics_terms(self.problem, motion, by, normal)
         if weights.physics > 0.0:
-            terms["physics"], loads = self._physics(motion, by, normal)
-            if weights.torque > 0.0:
-                terms["torque"] = self._torques(motion, loads, normal)
+            terms["physics"], loads, response = self._physics(motion, by, normal)
+            if weights.torque > 0.0 or weights.strength > 0.0:
+                force_n = np.concatenate([self.forces_n(loads), self._external(motion)], axis=1)
+                terms |= self.torque_terms.compute(motion, force_n, by, response, normal)
         return EvaluatedMotion(motion, terms, loads), normal
 
     def _keys(self, motion: MotionKinematics, normal: BandedEquations | None) -> float:
@@ -144,9 +146,9 @@ class MotionEnergy:
     def _paths(self, motion: MotionKinematics, normal: BandedEquations | None) -> float:
         """Key trajectories: places of joints."""
         total = 0.0
-        scale = np.sqrt(self.problem.weights.constraints * self.share) / KEY_M
+        asked = self.problem.weights.constraints
         for path in self.problem.paths:
-            each = scale * path.axes
+            each = path.axes * np.sqrt(asked * self.share / (KEY_M**2 + asked * path.within_m**2))
             for frame, wanted in zip(path.frames.tolist(), path.position_m, strict=True):
                 r = each * (self.dynamics.placements(motion.q[frame])[1][path.joint] - wanted)
                 total += 0.5 * float(r @ r)
@@ -158,7 +160,7 @@ class MotionEnergy:
     def _contacts(self, motion: MotionKinematics, by: MotionJacobians | None, normal: BandedEquations | None) -> float:
         """Contacts: points that carry weight are on the ground and do not move, while they roll excepted; none is below it."""
         p = motion.point_m[:, : self.n_points]
-        over = p @ self.normal - self.level_m
+        over, away = self.heights_over(p)
         pressed = self.still | (over < 0.0)
         weight = np.sqrt(self.problem.weights.constraints * self.share)
         height = weight / HEIGHT_M * np.where(pressed, over, 0.0)
@@ -166,12 +168,19 @@ class MotionEnergy:
         slide = weight * self.problem.fps / SLIDE_M_S * both[..., None] * np.diff(p, axis=0)
         if normal is not None and by is not None:
             J = by.point[:, : self.n_points]
-            normal.add_frames(weight / HEIGHT_M * pressed[..., None] * np.einsum("i,npij->npj", self.normal, J), height)
+            normal.add_frames(weight / HEIGHT_M * pressed[..., None] * np.einsum("npi,npij->npj", away, J), height)
             scaled = (weight * self.problem.fps / SLIDE_M_S * both)[:, :, None, None]
             n = len(p) - 1
             first, second = -(scaled * J[:-1]).reshape(n, -1, N_TANGENT), (scaled * J[1:]).reshape(n, -1, N_TANGENT)
             normal.add_pairs(first, second, slide.reshape(n, -1))
         return 0.5 * float((height**2).sum() + (slide**2).sum())
+
+    def heights_over(self, p: Floats) -> tuple[Floats, Floats]:
+        """Return the heights of contact points (N, P, 3) over where they stand, (N, P) [m], and their derivatives, (N, P, 3)."""
+        height, slope = self.ground.compute_foot_ground(p[..., [0, 2]])
+        upright = self.normal[1]
+        away = upright * np.stack([-slope[..., 0], np.ones_like(height), -slope[..., 1]], axis=-1)
+        return upright * (p[..., 1] - height) - self.level_m, away
 
     def wrench(self, motion: MotionKinematics) -> tuple[Floats, Floats, Floats]:
         """Return what contacts have to give in the hips' axes, (N - 2, 6); that of each edge, (N - 2, 6, 4 P); external (N - 2,
@@ -207,17 +216,20 @@ class MotionEnergy:
 
     def _physics(
         self, motion: MotionKinematics, by: MotionJacobians | None, normal: BandedEquations | None
-    ) -> tuple[float, Loads]:
+    ) -> tuple[float, Loads, LoadResponse | None]:
         """Physics (eq. 7): the rows of the root that contacts cannot give."""
         need, external, shared = self._shared(motion)
         loads, scaled, unit, even = shared
         value = 0.5 * float((loads.residual**2).sum() + (even * loads.weight**2).sum())
-        if normal is not None and by is not None:
-            J = self._wrench_jacobian(motion, by, need, loads, external) / unit[:, None]
-            inner = np.einsum("nik,njk->nij", scaled / loads.slack[:, None, :], scaled)
-            P = np.linalg.inv(np.eye(N_ROOT) + inner)
-            normal.add_triple_forms(np.swapaxes(J, 1, 2) @ (P @ J), np.einsum("nri,nr->ni", J, loads.residual))
-        return value, loads
+        if normal is None or by is None:
+            return value, loads, None
+        J = self._wrench_jacobian(motion, by, need, loads, external) / unit[:, None]
+        eased = scaled / loads.slack[:, None, :]
+        P = np.linalg.inv(np.eye(N_ROOT) + np.einsum("nik,njk->nij", eased, scaled))
+        normal.add_triple_forms(np.swapaxes(J, 1, 2) @ (P @ J), np.einsum("nri,nr->ni", J, loads.residual))
+        gain = (self.problem.weight_n * np.swapaxes(eased, 1, 2) @ P).reshape(len(J), self.n_points, N_EDGES, N_ROOT)
+        by_wrench = np.einsum("ie,nper->npir", self.B, gain).reshape(len(J), -1, N_ROOT)
+        return value, loads, LoadResponse(by_wrench, J)
 
     def kinematics(self, q: Floats) -> MotionKinematics:
         """Return the kinematics of configurations (N, 95)."""
@@ -273,30 +285,6 @@ class MotionEnergy:
         """Return u less contacts and external forces of the inner frames, (N - 2, 72)."""
         force = np.concatenate([self.forces_n(loads), self._external(motion)], axis=1)
         return self.dynamics.generalized_forces(Motion(motion.q[1:-1], motion.v, motion.a), force)
-
-    def _torques(self, motion: MotionKinematics, loads: Loads, normal: BandedEquations | None) -> float:
-        """The squared joint torques, weights of contacts fixed in the derivatives."""
-        scale = np.sqrt(self.problem.weights.torque * self.share) / self.torque_unit
-        if normal is None:
-            return 0.5 * float(((scale * self.torques(motion, loads)[:, N_ROOT:]) ** 2).sum())
-        force = np.concatenate([self.forces_n(loads), self._external(motion)], axis=1)
-        T = N_TANGENT
-        J, r = np.empty((len(force), T - N_ROOT, 3 * T)), np.empty((len(force), T - N_ROOT))
-        for t, f in enumerate(force):
-            before, at, after = motion.q[t], motion.q[t + 1], motion.q[t + 2]
-            A, B = self.dynamics.difference_derivatives(at, after)
-            C, D = self.dynamics.difference_derivatives(at, before)
-            by = self.dynamics.force_derivatives(at, motion.v[t], motion.a[t], f)
-            h = self.dt_s
-            blocks = (
-                by.by_v @ (-D / (2.0 * h)) + by.by_a @ (D / h**2),
-                by.by_q + by.by_v @ ((A - C) / (2.0 * h)) + by.by_a @ ((A + C) / h**2),
-                by.by_v @ (B / (2.0 * h)) + by.by_a @ (B / h**2),
-            )
-            J[t] = scale * np.concatenate(blocks, axis=1)[N_ROOT:]
-            r[t] = scale * by.u[N_ROOT:]
-        normal.add_triples(J, r)
-        return 0.5 * float((r**2).sum())
 
 
 def compute_key_units(key: KeyPose) -> Floats:

@@ -27,7 +27,7 @@ class MotionFigures:
         outside_cone: share of the frames whose force leaves the round friction cone.
         jerk: RMS of the joints' jerk [m/s^3].
         peak: largest vertical force on both feet, as a share of the weight.
-        key_m, path_m: largest distance of joints from key poses and paths [m].
+        key_m, path_m: largest distance of joints from key poses, and from paths beyond twice what these allow [m].
     """
 
     residual_force: float
@@ -52,7 +52,7 @@ def measure_motion(problem: MotionProblem, q: Floats) -> MotionFigures:
     force, torque = np.linalg.norm(wrench[:, :3], axis=1), np.linalg.norm(wrench[:, 3:], axis=1)
     height = problem.body.skeleton.height_m
     p = motion.point_m[:, : energy.n_points]
-    over = p @ energy.normal - energy.level_m
+    over = energy.heights_over(p)[0]
     both = energy.still[1:] & energy.still[:-1]
     slide = np.linalg.norm(np.diff(p, axis=0), axis=2)[both]
     forces_n = energy.forces_n(loads)
@@ -63,7 +63,10 @@ def measure_motion(problem: MotionProblem, q: Floats) -> MotionFigures:
         _measure_key_distance(key, compute_joint_positions(energy.dynamics, key.q[None])[0], joints[key.frame])
         for key in problem.keys
     ]
-    paths = [path.axes * (joints[path.frames, path.joint] - path.position_m) for path in problem.paths]
+    paths = [
+        np.linalg.norm(path.axes * (joints[path.frames, path.joint] - path.position_m), axis=1).max() - 2.0 * path.within_m
+        for path in problem.paths
+    ]
     return MotionFigures(
         float(np.sqrt((force**2).mean())),
         float(np.sqrt((torque**2).mean()) / height),
@@ -75,7 +78,7 @@ def measure_motion(problem: MotionProblem, q: Floats) -> MotionFigures:
         float(np.sqrt((jerk**2).mean())),
         float((forces_n @ energy.normal).sum(axis=1).max() / problem.weight_n),
         max((float(np.linalg.norm(each, axis=1).max()) for each in keys), default=0.0),
-        max((float(np.linalg.norm(each, axis=1).max()) for each in paths), default=0.0),
+        max(0.0, *paths) if paths else 0.0,
     )
 
 

@@ -4,6 +4,7 @@ from dataclasses import dataclass, replace
 from dataclasses import field as made
 
 import numpy as np
+from scipy.special import ndtr
 
 from config.arrays import Bools, Floats, Ints, ReadOnlyArrays
 from reconstruct.models.physics.body import Body, ContactPoints
@@ -18,15 +19,17 @@ EXAMPLE_HZ = (
     2.5  # of how motions differ from their nearest examples: by their accelerations, in 300 stretches of walks, runs and jumps
 )
 HEIGHT_M, SLIDE_M_S = 0.15, 1.0
+STEP_M = 0.5  # the ground under a body is blurred by this
 PHYSICS_FORCE, PHYSICS_TORQUE = 0.1, 0.02  # of the weight; of the weight times the height: with 100, deviations of 1 and 0.2 %
 
 
 @dataclass(frozen=True, slots=True)
 class SynthesisWeights:
-    """Weights of eqs. 10 and 11, the paper's by default, and three of our own.
+    """Weights of eqs. 10 and 11, the paper's by default, and four of our own.
 
     Attributes:
         torque: weight of the squared joint torques, for motion without a force field.
+        strength: weight of the squared torques beyond what a strong person's legs can.
         example: weight of the improbability of the differences from the nearest example, which decides what nothing else does, as
             the path of a step.
         log_variance: weight of the logarithm of the field's variance in -ln pr; 1 in the paper, where it draws every motion to
@@ -40,6 +43,7 @@ class SynthesisWeights:
     force_subspace: float = 10.0
     state_subspace: float = 10.0
     torque: float = 0.0
+    strength: float = 100.0
     example: float = 1.0
     log_variance: float = 0.2
 
@@ -55,12 +59,19 @@ class KeyPose(ReadOnlyArrays):
 
 @dataclass(frozen=True, slots=True)
 class KeyPath(ReadOnlyArrays):
-    """Where a joint is in some frames, (F,): position_m (F, 3) world; axes: which of x, y, z are wanted, 1 or 0, (3,)."""
+    """Where a joint is in some frames, (F,).
+
+    Attributes:
+        position_m: its places, (F, 3) [m] world.
+        axes: which of x, y, z are wanted, 1 or 0, (3,).
+        within_m: how far off it may be, a standard deviation [m]; 0: exactly there.
+    """
 
     joint: int
     frames: Ints
     position_m: Floats
     axes: Floats = made(default_factory=lambda: np.ones(3))
+    within_m: float = 0.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,6 +94,32 @@ class ExternalForce(ReadOnlyArrays):
 
 
 @dataclass(frozen=True, slots=True)
+class Mound(ReadOnlyArrays):
+    """A box on the ground whose edges are rounded by a Gaussian: a step, a log, or a hill.
+
+    Attributes:
+        place_m: its middle, x and z, (2,) [m].
+        size_m: its lengths along x and z, (2,) [m].
+        height_m: its height [m].
+        edge_m: standard deviation of the Gaussian [m].
+    """
+
+    place_m: Floats
+    size_m: Floats
+    height_m: float
+    edge_m: float
+
+    def compute_ground(self, at_m: Floats, blur_m: float = 0.0) -> tuple[Floats, Floats]:
+        """Return heights (...) and slopes (..., 2) at places (..., 2), blurred by a further Gaussian."""
+        sigma = np.hypot(self.edge_m, blur_m)
+        near = (at_m - self.place_m + 0.5 * self.size_m) / sigma
+        far = (at_m - self.place_m - 0.5 * self.size_m) / sigma
+        inside = ndtr(near) - ndtr(far)
+        rise = (np.exp(-0.5 * near**2) - np.exp(-0.5 * far**2)) / (np.sqrt(2.0 * np.pi) * sigma)
+        return self.height_m * inside.prod(axis=-1), self.height_m * rise * inside[..., ::-1]
+
+
+@dataclass(frozen=True, slots=True)
 class Surroundings(ReadOnlyArrays):
     """Gravity and ground.
 
@@ -90,21 +127,32 @@ class Surroundings(ReadOnlyArrays):
         gravity_m_s2: acceleration of gravity, (3,) [m/s^2].
         friction: friction coefficient of the ground.
         slope: rise of the ground along x and z, (2,).
+        mounds: what stands on it.
     """
 
     gravity_m_s2: Floats = made(default_factory=lambda: np.array([0.0, -STANDARD_GRAVITY, 0.0]))
     friction: float = 0.8
     slope: Floats = made(default_factory=lambda: np.zeros(2))
+    mounds: tuple[Mound, ...] = ()
 
     @property
     def normal(self) -> Floats:
-        """The ground's normal, (3,)."""
+        """The normal of the ground without mounds, (3,)."""
         n = np.array([-self.slope[0], 1.0, -self.slope[1]])
         return np.asarray(n / np.linalg.norm(n))
 
     def height_m(self, x_m: Floats, z_m: Floats) -> Floats:
-        """Return the height of the ground."""
-        return np.asarray(self.slope[0] * x_m + self.slope[1] * z_m)
+        """Return the height of the ground under a body at places: the mean over about a step, as a log raises no body."""
+        at = np.stack(np.broadcast_arrays(x_m, z_m), axis=-1)
+        return np.asarray(at @ self.slope + sum(mound.compute_ground(at, STEP_M)[0] for mound in self.mounds))
+
+    def compute_foot_ground(self, at_m: Floats) -> tuple[Floats, Floats]:
+        """Return the heights (...) [m] and slopes (..., 2) of the ground under points of the feet at (..., 2)."""
+        height, slope = at_m @ self.slope, np.broadcast_to(self.slope, at_m.shape)
+        for mound in self.mounds:
+            more = mound.compute_ground(at_m)
+            height, slope = height + more[0], slope + more[1]
+        return height, slope
 
 
 @dataclass(frozen=True, slots=True)

@@ -12,17 +12,19 @@ import numpy as np
 from scipy.interpolate import PchipInterpolator
 
 from config.arrays import Bools, Floats
+from database.clips import find_runs
 from database.contacts import LOW_M
-from reconstruct.models.physics.contacts import compute_part_positions
+from reconstruct.models.physics.contacts import N_FEET, compute_part_positions
 from reconstruct.models.physics.dynamics import Dynamics
-from reconstruct.models.physics.field.chains import Ground, build_motion_graph, find_nearest_chain, lay_chain
+from reconstruct.models.physics.field.chains import Ground, find_nearest_chain, lay_chain
 from reconstruct.models.physics.field.examples import build_example_bank
-from reconstruct.models.physics.field.field import ForceField
-from reconstruct.models.physics.field.state import Units
+from reconstruct.models.physics.field.graph import build_motion_graph
 from reconstruct.models.physics.smoothing import filter_configurations
-from reconstruct.models.physics.synthesis.problem import KeyPose, MotionProblem, Surroundings
+from reconstruct.models.physics.synthesis.problem import STEP_M, KeyPose, MotionProblem, Surroundings
 
 NEXT_TO_S = 0.1
+AROUND = 6  # frames: the way at a frame is from so many before to so many after
+CLEAR_M = 0.02  # of a mound under a foot that stands beside it
 JOIN_HZ = 4.0  # stretches meet at a key with different velocities; what is faster than this is taken out
 
 
@@ -67,30 +69,20 @@ def interpolate_keys(dynamics: Dynamics, keys: tuple[KeyPose, ...], n_frames: in
     return dynamics.integrate(np.repeat(base[None], n_frames, axis=0), PchipInterpolator(frames, change)(times))
 
 
-def build_from_examples(
-    field: ForceField,
-    dynamics: Dynamics,
-    keys: tuple[KeyPose, ...],
-    parts: Bools | None,
-    units: Units,
-    n_frames: int,
-    fps: float,
-    around: Surroundings,
-) -> FirstMotion:
+def build_from_examples(problem: MotionProblem, parts: Bools | None, tempo: float = 1.0) -> FirstMotion:
     """Return a motion through key poses made of the nearest chain of examples between each two.
 
     Args:
-        field: force field with its examples.
-        dynamics: the body's equations of motion.
-        keys: poses and their frames.
+        problem: the problem, with a force field and its examples; its contacts are not looked at.
         parts: contacts wanted, (N, 2, 3), or None.
-        units: units of states.
-        n_frames: number N of frames.
-        fps: frames a second.
-        around: gravity and ground.
+        tempo: of the motion, over which its times are already.
     """
-    order = sorted((replace(key, q=_raise(key.q, around, -1.0)) for key in keys), key=lambda key: key.frame)  # examples are level
-    bank = build_example_bank(field.examples, units)
+    field, around, n_frames, fps = problem.field, problem.surroundings, problem.n_frames, problem.fps * tempo
+    assert field is not None
+    dynamics = problem.dynamics()
+    keys = (replace(key, q=_raise(key.q, around, -1.0)) for key in problem.keys)  # examples are level
+    order = sorted(keys, key=lambda key: key.frame)
+    bank = build_example_bank(field.examples, problem.units)
     graph = build_motion_graph(bank, dynamics)
     ground = Ground(float(np.linalg.norm(around.gravity_m_s2)), around.friction)
     q = interpolate_keys(dynamics, tuple(order), n_frames)
@@ -101,7 +93,8 @@ def build_from_examples(
         if n < 3:
             continue
         rows = slice(a.frame, b.frame + 1)
-        chain = find_nearest_chain(graph, a.q, b.q, n / fps, None if parts is None else parts[rows], ground)
+        way = _find_way(problem, a.frame, b.frame)
+        chain = find_nearest_chain(graph, a.q, b.q, n / fps, None if parts is None else parts[rows], ground, way)
         q[rows], found[rows] = lay_chain(dynamics, bank, chain, np.array([a.q, b.q]), n)
         levels += [field.examples.level_m[np.searchsorted(field.examples.start, row, side="right") - 1] for row in chain.first]
         distances.append(chain.distance)
@@ -111,8 +104,51 @@ def build_from_examples(
     for key in order:  # what a key has in the air is not down next to it
         over = compute_part_positions(dynamics.points, dynamics.contact_positions(key.q[None]))[0, ..., 1] - level
         found[max(0, key.frame - near) : key.frame + near + 1] &= over < LOW_M
-    q = _raise(q, around, 1.0)
+    q = _clear_mounds(dynamics, _raise(q, around, 1.0), found if parts is None else parts, around)
     return FirstMotion(q, found if parts is None else parts, level, max(distances, default=0.0))
+
+
+def _find_way(problem: MotionProblem, first: int, last: int) -> Floats | None:
+    """Return where the hips are to go between two keys, at equal times, (K, 2) [m]; None where no path says so all the way."""
+    for path in problem.paths:
+        if path.joint == 0 and path.axes[0] * path.axes[2] > 0.0 and path.frames[0] <= first and path.frames[-1] >= last:
+            return np.asarray(path.position_m[first - path.frames[0] : last + 1 - path.frames[0]][:, [0, 2]])
+    return None
+
+
+def _clear_mounds(dynamics: Dynamics, q: Floats, parts: Bools, around: Surroundings) -> Floats:
+    """Return a motion (N, 95) whose feet come down beside what a foot cannot stand on: it goes a little less or more far there.
+
+    Every stance on a mound narrower than a step is moved along the way to the nearest place that is free; other stances stay, and
+    in between the motion is moved in proportion.
+    """
+    logs = [mound for mound in around.mounds if (mound.size_m < STEP_M).any()]
+    if not logs:
+        return q
+    p = dynamics.contact_positions(q)[..., [0, 2]]
+    ahead = q[-1, [0, 2]] - q[0, [0, 2]]
+    places, feet = q[:, [0, 2]], dynamics.points.foot
+    middles, moved = [0, len(q) - 1], [np.zeros(2), np.zeros(2)]
+    for foot in range(N_FEET):
+        for first, stop in find_runs(np.asarray(parts[:, foot].any(axis=1))):
+            n = (first + stop - 1) // 2
+            if n in middles:
+                continue
+            way = places[min(n + AROUND, len(q) - 1)] - places[max(n - AROUND, 0)]
+            way = way if np.linalg.norm(way) > CLEAR_M else ahead
+            way = way / max(float(np.linalg.norm(way)), CLEAR_M)
+            steps = sorted(np.arange(-STEP_M, STEP_M, 0.5 * CLEAR_M), key=abs)
+            free = [
+                step
+                for step in steps
+                if all(log.compute_ground(p[n, feet == foot] + step * way)[0].max() < CLEAR_M for log in logs)
+            ]
+            middles.append(n)
+            moved.append(free[0] * way if free else np.zeros(2))
+    order = np.argsort(middles, kind="stable")
+    out = q.copy()
+    out[:, [0, 2]] += PchipInterpolator(np.array(middles)[order], np.array(moved)[order])(np.arange(len(q)))
+    return out
 
 
 def _raise(q: Floats, around: Surroundings, sign: float) -> Floats:

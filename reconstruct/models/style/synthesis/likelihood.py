@@ -18,14 +18,14 @@ import math
 import numpy as np
 
 from config.arrays import Floats
-from config.jit import kernel
+from config.jit import inline_kernel, kernel
 from reconstruct.models.style.synthesis.arrays import LatentDerivatives, LikelihoodModel, StaticDerivatives
 
 MIN_VARIANCE = 1e-9  # of alpha: rounding could make s2 negative
 VARIANCE, ENERGY = 0, 1  # of a style's summary: s2 and share times L_IK
 
 
-@kernel
+@inline_kernel
 def _evaluate_process(x: Floats, model: LikelihoodModel, k: Floats, dk: Floats, solved: Floats) -> float:
     """Write k(x) (M,), its derivatives (Q, M) and K^-1 k (M,); return s2(x) (Grochow et al. 2004, eqs. 4 and 5)."""
     X, inverse, parameters = model.latent, model.inverse, model.parameters
@@ -49,7 +49,7 @@ def _evaluate_process(x: Floats, model: LikelihoodModel, k: Floats, dk: Floats, 
     return s2
 
 
-@kernel
+@inline_kernel
 def _compute_residual(s: Floats, model: LikelihoodModel, k: Floats, dk: Floats, u: Floats, J: Floats) -> float:
     """Write u (K,) and J (Q, K); return |u|^2."""
     coefficients, shift, scale, column = model.coefficients, model.shift, model.scale, model.column
@@ -109,7 +109,7 @@ def compute_gram(A: Floats, B: Floats, out: Floats) -> None:
             out[p, q] = s
 
 
-@kernel
+@inline_kernel
 def add_likelihood(
     x: Floats,
     s: Floats,

@@ -55,7 +55,7 @@ def _scale_system(lin: Linearisation, n: int, damping: float, root: Floats, B: F
         K[last, n + c] -= lin.gradient_p[c]
 
 
-@kernel
+@inline_kernel
 def _solve_symmetric(K: Floats, n: int, z: Floats) -> bool:
     """Solve K z = b for symmetric K, of which the lower triangle is given and overwritten; b is the row after it.
 
@@ -84,7 +84,7 @@ def _solve_symmetric(K: Floats, n: int, z: Floats) -> bool:
     return True
 
 
-@kernel
+@inline_kernel
 def compute_damped_step(lin: Linearisation, n: int, damping: float, step_a: Floats, step_p: Floats) -> float:
     """Write the damped step with n rows; return the gain it predicts, negative where there is no such step.
 

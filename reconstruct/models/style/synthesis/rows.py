@@ -63,7 +63,7 @@ def allocate_joint_frames(n_joints: int) -> JointFrames:
     return JointFrames(np.empty((n_joints, 3, 3)), np.empty((n_joints, 3)), np.empty((n_joints, 3, 3)))
 
 
-@kernel
+@inline_kernel
 def compute_joint_frames(state: SynthesisState, tree: JointTree, frames: JointFrames) -> None:
     """Write the joints in the world; their axes are G_parent reference J_l(r).
 
@@ -90,7 +90,7 @@ def compute_joint_frames(state: SynthesisState, tree: JointTree, frames: JointFr
                 p[j, i] += G[parent, i, k] * tree.offsets_m[j, k]
 
 
-@kernel
+@inline_kernel
 def _write_point_rows(x: Floats, joint: int, frames: JointFrames, parents: Ints, full: Floats) -> None:
     """Write the derivatives of a world point on a joint by a and the root's six to full (3, A + 6)."""
     p, H = frames.position, frames.axes
@@ -114,7 +114,7 @@ def _write_point_rows(x: Floats, joint: int, frames: JointFrames, parents: Ints,
         full[i, n_a + 3 + i] = 1.0
 
 
-@kernel
+@inline_kernel
 def _compute_image_error(x: Floats, camera: int, views: ViewArrays, ideal: Floats, e: Floats, D: Floats) -> None:
     """Write pi(x) - u [px of an ideal camera] to e and its derivative to D; third: how far x is behind MIN_DEPTH_M [px]."""
     rotation, translation, focal = views.rotation, views.translation, views.focal
@@ -152,7 +152,7 @@ def _add_rows(row: int, scale: float, D: Floats, e: Floats, full: Floats, lin: L
     return row
 
 
-@kernel
+@inline_kernel
 def add_handle_terms(
     frames: JointFrames, parents: Ints, handles: HandleTargets, robust2: float, lin: Linearisation, rows: Ints
 ) -> float:
@@ -198,7 +198,7 @@ def add_handle_terms(
     return energy
 
 
-@kernel
+@inline_kernel
 def add_orientation_terms(
     frames: JointFrames, parents: Ints, targets: OrientationTargets, lin: Linearisation, rows: Ints
 ) -> float:

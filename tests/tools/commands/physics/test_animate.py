@@ -15,9 +15,9 @@ from reconstruct.models.physics.field.train import FieldMotion, FieldOptions
 from reconstruct.models.physics.synthesis.kinematics import compute_joint_positions
 from reconstruct.pose import TrackingState
 from stream.export.bvh import write_bvh
-from stream.export.from_recording import read_longest_motion
-from stream.export.take import Take
 from stream.recording.recording import open_recording
+from stream.take.from_recording import read_longest_motion
+from stream.take.take import Take
 from tests.support.commands import duocap
 from tools.physics.animate import AnimateTask, animate_script
 from tools.physics.script import read_script

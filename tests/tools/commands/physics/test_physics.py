@@ -11,9 +11,9 @@ from database.clips import Clip, slice_clip
 from database.files.read import read_clip
 from reconstruct.pose import TrackingState
 from stream.export.bvh import write_bvh
-from stream.export.from_recording import read_longest_motion
-from stream.export.take import Take
 from stream.recording.recording import open_recording
+from stream.take.from_recording import read_longest_motion
+from stream.take.take import Take
 from tests.support.commands import duocap
 from tests.tools.commands.walked import Walked
 

@@ -14,7 +14,7 @@ from reconstruct.models.sparse.dictionary import restore_poses
 from reconstruct.models.sparse.model import read_dictionary
 from reconstruct.pose import TrackingState
 from stream.export.bvh import write_bvh
-from stream.export.take import Take
+from stream.take.take import Take
 from tests.support.commands import duocap
 
 OPTIONS = ("--atoms", "60", "--iterations", "4")

@@ -14,7 +14,7 @@ from reconstruct.models.style.features import build_training_poses
 from reconstruct.models.style.file import read_style, read_style_and_origin
 from reconstruct.pose import TrackingState
 from stream.export.bvh import write_bvh
-from stream.export.take import Take
+from stream.take.take import Take
 from tests.support.commands import Result, duocap
 from tests.tools.commands.test_export import recording
 from tools.style.sources import StyleSources, find_main_skeleton, find_unbroken_ranges, read_motion_sources

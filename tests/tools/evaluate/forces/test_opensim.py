@@ -14,8 +14,8 @@ import pytest
 
 from calibration.subject.marker_motion import read_marker_motion
 from database.clips import Clip
-from database.files.trc import read_trc
 from database.geometry.rotations import matrix_from_rotvec, rotation_about, rotvec_from_matrix
+from database.marker_files.trc import read_trc
 from stream.export.angles import compute_opensim_coordinates
 from tests.support import judges
 from tools.physics.motion import motion_from_clip

@@ -10,8 +10,8 @@ from config.errors import FileFormatError
 from config.joints import JOINT_INDEX
 from config.markers import read_marker_set
 from database.clips import Clip
-from database.files.c3d import C3dPoints
 from database.geometry.kinematics import compute_forward_kinematics
+from database.marker_files.c3d import C3dPoints
 from tools.evaluate.synthesis.vicon import find_c3d, joint_of, nearest_markers, offsets_from, vicon_query
 
 

@@ -11,13 +11,12 @@ from reconstruct.models.physics.dynamics import Dynamics
 from reconstruct.models.physics.field.chains import (
     ExampleChain,
     Ground,
-    MotionGraph,
-    build_motion_graph,
     find_nearest_chain,
     lay_chain,
 )
 from reconstruct.models.physics.field.examples import build_example_bank
 from reconstruct.models.physics.field.field import ExampleMotions
+from reconstruct.models.physics.field.graph import MotionGraph, build_motion_graph
 from reconstruct.models.physics.field.prepare import prepare_field_motion
 from reconstruct.models.physics.field.state import compute_units
 from reconstruct.models.physics.field.train import FPS
@@ -78,8 +77,32 @@ def test_on_ice_a_chain_of_the_same_length_pushes_less(graph, walk):
     assert pushes[0.02] <= pushes[0.8]
 
 
+def test_a_body_that_stands_stays_for_as_long_as_is_wanted(walk, dynamics):
+    still = np.repeat(walk.q[40:41], 40, axis=0).astype(np.float32)
+    examples = ExampleMotions(still, np.array([0, 40]), np.ones((40, 2, 3), bool), walk.level_m[None], np.eye(72), FPS)
+    stands = build_motion_graph(build_example_bank(examples, compute_units(dynamics.body)), dynamics)
+    chain = _find(stands, walk.q[[40, 40]], 5.0)
+    laid, _ = lay_chain(dynamics, stands.bank, chain, walk.q[[40, 40]], round(5.0 * FPS) + 1)
+    assert chain.frames.sum() > 4.0 * FPS and chain.distance < 1.0
+    assert np.abs(np.diff(compute_joint_positions(dynamics, laid), axis=0)).max() < 1e-3
+
+
+def test_hips_follow_a_way(graph, walk):
+    ends = walk.q[[40, LEARNED - 1]]
+    n = LEARNED - 40
+    way = walk.q[40:LEARNED, [0, 2]] + 0.3 * np.sin(np.linspace(0.0, np.pi, n))[:, None] * (1.0, 0.0)
+    follows, goes = (
+        find_nearest_chain(graph, ends[0], ends[1], (n - 1) / FPS, None, EARTH, given)
+        for given in (way, walk.q[40:LEARNED, [0, 2]])
+    )
+    assert follows.distance > goes.distance
+
+
 def _measure_push(graph: MotionGraph, chain: ExampleChain) -> float:
-    """Return the mean acceleration along the ground of a chain, per squared tempo [m/s^2]."""
-    rows = np.concatenate([np.arange(a, b) for a, b in zip(chain.first, chain.last, strict=True)])
-    steps = np.clip(np.searchsorted(graph.row, rows, side="right") - 1, 0, None)
-    return float(graph.push_m_s2[steps, :, 0].mean() * (len(rows) / 240.0) ** 2)
+    """Return the mean acceleration along the ground of a chain that is played in 4 s [m/s^2]."""
+    total = 0.0
+    for a, b, frames in zip(chain.first, chain.last, chain.frames, strict=True):
+        steps = np.clip(np.searchsorted(graph.row, np.arange(a, b), side="right") - 1, 0, None)
+        tempo = (b - a) / frames * chain.frames.sum() / LEARNED
+        total += frames * tempo**2 * float(graph.push_m_s2[steps, :, 0].mean())
+    return total / float(chain.frames.sum())

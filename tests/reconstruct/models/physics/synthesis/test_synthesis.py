@@ -9,10 +9,11 @@ from scipy.optimize import nnls
 
 pytest.importorskip("pinocchio", reason='needs pinocchio: pip install "duocap[physics]"')
 
+from config.joints import JOINT_INDEX
 from database.builtin.catalog import make_builtin_clip
 from numerics.banded import BandedEquations
 from reconstruct.models.physics.body import build_body
-from reconstruct.models.physics.dynamics import N_TANGENT, Dynamics
+from reconstruct.models.physics.dynamics import N_TANGENT, Dynamics, find_joint_rows
 from reconstruct.models.physics.field.field import ForceField
 from reconstruct.models.physics.field.prepare import prepare_field_motion
 from reconstruct.models.physics.field.state import compute_units
@@ -27,11 +28,14 @@ from reconstruct.models.physics.synthesis.problem import (
     KeyPath,
     KeyPose,
     MotionProblem,
+    Mound,
     Surroundings,
     SynthesisWeights,
 )
 from reconstruct.models.physics.synthesis.solve import SolveOptions, solve_motion
+from reconstruct.models.physics.synthesis.stances import seek_contacts
 from reconstruct.models.physics.synthesis.start import build_from_examples, interpolate_keys
+from reconstruct.models.physics.synthesis.strength import compute_torque_limits
 
 FIRST = 100
 
@@ -62,9 +66,11 @@ def _moved(walk: FieldMotion, n: int) -> np.ndarray:
 
 WEIGHTS = {
     "all": SynthesisWeights(),
+    "contacts": SynthesisWeights(physics=0.0, field=0.0, first=0.0, log_variance=0.0, example=0.0),
     "statistics": SynthesisWeights(constraints=0.0, physics=0.0, first=3.0),
     "physics": SynthesisWeights(constraints=0.0, field=0.0, first=0.0, example=0.0),
-    "torques": SynthesisWeights(constraints=0.0, field=0.0, first=0.0, physics=1e-6, torque=2.0, example=0.0),
+    "torques": SynthesisWeights(constraints=0.0, field=0.0, first=0.0, physics=1e-6, torque=2.0, example=0.0, strength=0.0),
+    "strength": SynthesisWeights(constraints=0.0, field=0.0, first=0.0, physics=1e-6, example=0.0, strength=1e4),
 }
 
 
@@ -73,11 +79,12 @@ def test_gradient_is_that_of_central_differences(walk, field, weights):
     n = 10
     pull = ExternalForce(10, np.array([0.0, 0.1, -0.1]), 3, 8, np.array([20.0, 3.0, -30.0]), 60.0, np.array([0.2, 1.0, -1.0]))
     path = KeyPath(7, np.array([4, 5]), np.zeros((2, 3)))
-    around = Surroundings(slope=np.array([0.05, -0.02]))
+    log = Mound(walk.q[FIRST, [0, 2]] + 0.1, np.array([1.0, 0.3]), 0.15, 0.05)
+    around = Surroundings(slope=np.array([0.05, -0.02]), mounds=(log,) if weights == "contacts" else ())
     problem = replace(_problem(walk, field, n), paths=(path,), external=(pull,), surroundings=around, weights=WEIGHTS[weights])
     keys = (problem.keys[0], replace(problem.keys[1], free_place=True))
     problem = replace(problem, keys=keys, example=walk.q[FIRST + 1 : FIRST + n + 1])
-    if weights == "torques":  # their derivatives leave the loads of contacts as they are
+    if weights in ("torques", "strength"):  # their derivatives leave the loads of contacts as they are
         problem = replace(problem, parts=np.zeros((n, 2, 3), bool))
     energy, q = MotionEnergy(problem), _moved(walk, n)
     _, normal = energy.linearise(q)
@@ -143,13 +150,45 @@ def test_without_contacts_the_body_falls_freely(walk):
 def test_a_walk_between_two_poses_obeys_the_equations_of_motion(walk, field):
     n = 40
     problem = _problem(walk, field, n)
-    first = build_from_examples(field, problem.dynamics(), problem.keys, problem.parts, problem.units, n, FPS, Surroundings())
+    first = build_from_examples(problem, problem.parts)
     got = solve_motion(problem, first.q, SolveOptions(25))
     before, after = (measure_motion(problem, q) for q in (first.q, got.q))
     assert after.residual_force < 0.02 and after.residual_force < before.residual_force
     assert after.slide_m < 0.001 and after.outside_cone == 0.0
     apart = problem.dynamics().difference(walk.q[[FIRST, FIRST + n - 1]], got.q[[0, -1]])
     assert np.abs(apart).max() < 0.02
+
+
+def test_contacts_of_a_real_walk_are_found_anew_from_its_motion(walk, field):
+    n = 80
+    problem = _problem(walk, field, n)
+    wrong = np.roll(problem.parts, 9, axis=0)  # 0.15 s late
+    found = seek_contacts(MotionEnergy(replace(problem, parts=wrong)), walk.q[FIRST : FIRST + n])
+    real, before, after = (each.any(axis=2) for each in (problem.parts, wrong, found))
+    assert (after == real).mean() > 0.88 > 0.8 > (before == real).mean()
+
+
+def test_a_body_that_hangs_in_the_air_has_no_contacts(walk, field):
+    problem = _problem(walk, field, 20)
+    q = walk.q[FIRST : FIRST + 20].copy()
+    q[:, 1] += 0.3
+    assert not seek_contacts(MotionEnergy(problem), q).any()
+
+
+def test_legs_are_stronger_in_extension_and_limits_leave_a_walk_as_it_is(walk, field):
+    least, largest = compute_torque_limits(build_body(walk.skeleton, 70.0))
+    knee, ankle = (find_joint_rows(JOINT_INDEX[name]).start for name in ("leftLowerLeg", "rightFoot"))
+    assert -least[knee] > largest[knee] > 0.0 and largest[ankle] > -least[ankle] > 0.0
+    assert not np.isfinite(largest[find_joint_rows(JOINT_INDEX["chest"])]).any()
+    assert MotionEnergy(_problem(walk, field, 40)).evaluate(walk.q[FIRST : FIRST + 40]).terms["strength"] < 1.0
+
+
+def test_a_log_raises_feet_and_no_body():
+    log = Surroundings(mounds=(Mound(np.array([0.0, 2.0]), np.array([1.0, 0.15]), 0.2, 0.02),))
+    height, slope = log.compute_foot_ground(np.array([[0.0, 2.0], [0.0, 1.6]]))
+    np.testing.assert_allclose(height, [0.2, 0.0], atol=1e-3)
+    np.testing.assert_allclose(slope, 0.0, atol=1e-2)
+    assert float(log.height_m(np.array(0.0), np.array(2.0))) < 0.03
 
 
 def test_ctrl_c_keeps_the_motion_so_far(walk, field):

@@ -6,9 +6,9 @@ import pytest
 from config.joints import JOINT_INDEX
 from database.builtin import build_person_skeleton, make_builtin_clip
 from database.geometry.skeleton import Skeleton
-from stream.export.read import take_from_clip
-from stream.export.retarget import measure_hips_height_m, retarget_take
-from stream.export.take import prepare_for_engine
+from stream.take.read import take_from_clip
+from stream.take.retarget import measure_hips_height_m, retarget_take
+from stream.take.take import prepare_for_engine
 from tests.stream.export.test_glb import dance
 
 

@@ -12,7 +12,7 @@ from config.arrays import Floats
 from database.geometry.kinematics import compute_forward_kinematics
 from database.geometry.skeleton import Skeleton
 from reconstruct.finish.leg import LEGS, solve_leg
-from stream.export.take import Take
+from stream.take.take import Take
 
 ROUNDS = 4  # a leg's solver stays near its start, so it is asked again from where it came to
 

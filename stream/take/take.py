@@ -10,12 +10,12 @@ from numpy.typing import NDArray
 from calibration.subject.props import Prop
 from config.arrays import Floats
 from config.errors import DuocapError
-from database.files.c3d_extras import C3dExtras
 from database.geometry.kinematics import compute_forward_kinematics
 from database.geometry.rotations import matrix_from_rotvec, rotvec_from_matrix
 from database.geometry.skeleton import REFERENCE, Skeleton
+from database.marker_files.c3d_extras import C3dExtras
 from reconstruct.pose import Pose, TrackingState
-from stream.export.ground import GroundForces
+from stream.take.ground import GroundForces
 
 
 @dataclass(frozen=True, slots=True)

@@ -11,11 +11,11 @@ from config.errors import FileFormatError
 from config.joints import JOINT_INDEX, JOINTS, N_JOINTS, PARENTS
 from database.geometry.rotations import compute_geodesic_rad, matrix_from_rotvec
 from reconstruct.pose import Pose, TrackingState
-from stream.export.from_recording import estimate_tails_m, read_longest_motion
-from stream.export.take import build_take
 from stream.protocol.codec import decode_message, encode_message
 from stream.protocol.compose import compose_pose_message, compose_rig_message, compose_skeleton_message
 from stream.protocol.messages import PoseMessage, RigMessage, SkeletonMessage
+from stream.take.from_recording import estimate_tails_m, read_longest_motion
+from stream.take.take import build_take
 from tests.support import fakes
 
 SUBJECT = fakes.subject()

@@ -5,8 +5,8 @@ import pytest
 
 from capture.rate import count_missing_frames, estimate_frame_period_s
 from reconstruct.pose import TrackingState
-from stream.export.resampling import fill_lost_frames, resample_evenly, resample_markers
-from stream.export.take import MarkerTracks, Take
+from stream.take.resampling import fill_lost_frames, resample_evenly, resample_markers
+from stream.take.take import MarkerTracks, Take
 from tests.support.files.takes import take, tracks
 
 T, C, L = TrackingState.TRACKING, TrackingState.COASTING, TrackingState.LOST

@@ -12,15 +12,15 @@ import numpy as np
 from calibration.subject.marker_motion import Progress, read_marker_motion
 from config.errors import DuocapError
 from database.clips import Clip
-from database.files.points import MARKER_SUFFIXES, is_marker_file
 from database.files.read import SUFFIXES, read_clip, read_imported_motion
 from database.files.retarget import NO_HINTS, ImportHints
+from database.marker_files.points import MARKER_SUFFIXES, is_marker_file
 from reconstruct.pose import TrackingState
-from stream.export.from_recording import read_longest_motion
-from stream.export.recorded import write_recording
-from stream.export.take import Take, TakeInfo
 from stream.recording.folders import find_take
 from stream.recording.recording import open_recording
+from stream.take.from_recording import read_longest_motion
+from stream.take.recorded import write_recording
+from stream.take.take import Take, TakeInfo
 
 logger = logging.getLogger(__name__)
 RECORDING = ".mcap"

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from config.errors import FileFormatError
-from database.files.trc import read_trc
+from database.marker_files.trc import read_trc
 
 HEADER = (
     "PathFileType\t4\t(X/Y/Z)\twalk.trc\nDataRate\tCameraRate\tNumFrames\tNumMarkers\tUnits\n  100.0\t\t  100.0\t\t2\t2\t mm\n"

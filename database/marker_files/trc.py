@@ -10,7 +10,7 @@ import numpy as np
 from config.arrays import Bools, Floats
 from config.errors import FileFormatError
 from config.text import read_lines
-from database.files.markers import RATES_HZ, check_rate_hz, find_unit_m, strip_subjects
+from database.marker_files.checks import RATES_HZ, check_rate_hz, find_unit_m, strip_subjects
 
 logger = logging.getLogger(__name__)
 

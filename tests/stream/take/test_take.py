@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from config.errors import DuocapError
-from stream.export.take import cut_take, remove_root_motion
+from stream.take.take import cut_take, remove_root_motion
 from tests.support.files.takes import take, tracks
 
 

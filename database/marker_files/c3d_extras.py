@@ -8,8 +8,8 @@ import numpy as np
 
 from config.arrays import Floats, Ints
 from config.units import MM_PER_M
-from database.files.c3d import C3dContent, open_c3d, read_frames
-from database.files.markers import UNITS_M
+from database.marker_files.c3d import C3dContent, open_c3d, read_frames
+from database.marker_files.checks import UNITS_M
 
 GROUPS = ("ANALOG", "FORCE_PLATFORM", "EVENT", "EVENT_CONTEXT")
 Value = str | list[str] | Floats | Ints

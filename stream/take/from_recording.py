@@ -20,12 +20,12 @@ from database.geometry.kinematics import charted_from_local
 from database.geometry.rotations import matrix_from_quaternion
 from database.geometry.skeleton import Skeleton
 from reconstruct.pose import Pose
-from stream.export.ground import GroundForces, forces_from_messages
-from stream.export.resampling import resample_markers
-from stream.export.take import MarkerTracks, Take, TakeInfo, build_take, find_increasing_times
 from stream.protocol.codec import decode_message
 from stream.protocol.messages import PoseMessage, PropReading, SkeletonMessage
 from stream.recording.recording import Recording
+from stream.take.ground import GroundForces, forces_from_messages
+from stream.take.resampling import resample_markers
+from stream.take.take import MarkerTracks, Take, TakeInfo, build_take, find_increasing_times
 
 SEEN_BY = frozenset(range(len(CAMERA_NAMES)))  # the places of the cameras in a rig
 LEAF_SHARE = 0.5  # length of a leaf's own bone, relative to the bone before, if unknown

@@ -15,12 +15,12 @@ from config.joints import N_JOINTS
 from database.contacts import CONTACT_JOINTS
 from database.geometry.rotations import quaternion_from_matrix
 from reconstruct.pose import JointSource, TrackingState
-from stream.export.take import Take
 from stream.protocol.codec import encode_message
 from stream.protocol.compose import compose_bare_skeleton_message, place_props
 from stream.protocol.messages import MarkerReading, PoseMessage, SkeletonMessage
 from stream.recording.outputs import build_recording_metadata
 from stream.recording.recorder import FLOOR_KNOWN, build_recording
+from stream.take.take import Take
 
 SESSION = "take"
 

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from config.errors import FileFormatError
-from database.files.c3d import read_c3d
+from database.marker_files.c3d import read_c3d
 from tests.zoo.marker_files import FOREIGN
 
 

@@ -9,7 +9,7 @@ from capture.rate import MIN_GAP, count_missing_frames, estimate_frame_period_s
 from config.arrays import Floats
 from database.geometry.rotations import matrix_from_rotvec, rotvec_from_matrix
 from reconstruct.pose import TrackingState
-from stream.export.take import MarkerTracks, Take
+from stream.take.take import MarkerTracks, Take
 
 AT_FRAME = 0.05  # periods within which a marker's position is that of the frame
 MAX_BRIDGE_S = 0.25  # gap over which joints may be interpolated

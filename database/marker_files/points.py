@@ -8,8 +8,8 @@ import numpy as np
 from config.arrays import Bools, Floats, Ints
 from config.errors import FileFormatError
 from config.optical import find_people
-from database.files.c3d import read_c3d
-from database.files.trc import read_trc
+from database.marker_files.c3d import read_c3d
+from database.marker_files.trc import read_trc
 
 MARKER_SUFFIXES = (".c3d", ".trc")
 

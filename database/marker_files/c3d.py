@@ -13,8 +13,8 @@ import numpy as np
 
 from config.arrays import Bools, Floats
 from config.errors import FileFormatError
-from database.files.markers import check_rate_hz, find_unit_m, strip_subjects
 from database.files.source_motion import read_file_bytes
+from database.marker_files.checks import check_rate_hz, find_unit_m, strip_subjects
 
 BLOCK = 512
 MAGIC = 0x50
