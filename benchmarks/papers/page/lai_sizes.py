@@ -20,7 +20,7 @@ PAGE = PaperPage(
             "restoring-atoms",
             compare_atoms(Task.COMPLETION),
             "With few numbers the dictionary is best; from 200 atoms on it ties with the local PCA, and more atoms help neither. "
-            "The mean of many codes is better than the pursuit at every K. With K atoms 800 + 3 K poses are taken of the subject.",
+            "The mean of many codes is better than the pursuit at every K. Of the subject 800 + 3 K poses are taken.",
             only=("omp", "k-svd", "local-pca", "05"),
         ),
         PageItem(
