@@ -27,7 +27,6 @@ CLIPS = ("14_02", "07_08", "09_09", "16_05", "05_18", "01_08")
 PARTS = (0.03, 0.1, 0.3)  # of the database, random clips
 METHODS = (*IN_FIGURE, "ours")
 PAPER_DEG = 2.54  # end to end, boxing
-ONE_CAMERA_CLIPS, ONE_CAMERA_SETS = ("14_02", "07_08", "09_09"), ("boxing", "all_around")
 
 
 def read_behaviours(motion: Path) -> dict[str, str]:
@@ -73,18 +72,10 @@ def compute_mixture(request: Request) -> Iterator[Row]:
 
 def compute_end_to_end(request: Request) -> Iterator[Row]:
     """Yield a row for each clip: rendered, detected, calibrated, tracked. Raises DuocapError."""
-    yield from _measure_rendered(request, ("02_05", "14_02"), request.markers, 2)
+    yield from measure_clips(request, ("02_05", "14_02"), request.markers, 2)
 
 
-def compute_one_camera(request: Request) -> Iterator[Row]:
-    """Yield a row for each clip, marker set and number of cameras. Raises DuocapError."""
-    for markers in ONE_CAMERA_SETS:
-        for n_cameras in (2, 1):
-            for row in _measure_rendered(request, ONE_CAMERA_CLIPS, markers, n_cameras):
-                yield {"markers": markers, "cameras": n_cameras} | row
-
-
-def _measure_rendered(request: Request, stems: Sequence[str], markers: str, n_cameras: int) -> Iterator[Row]:
+def measure_clips(request: Request, stems: Sequence[str], markers: str, n_cameras: int) -> Iterator[Row]:
     """Yield a row for each clip, rendered and tracked. Raises DuocapError."""
     clips, path = request.find_clips([protocol_clip(stem) for stem in stems])
     options = RenderedOptions(markers, 10.0 if request.seconds is None else request.seconds, cameras=n_cameras)
@@ -129,17 +120,5 @@ TABLES = (
             Column("paper", 2),
         ),
         compute_end_to_end,
-    ),
-    PaperTable(
-        "one-camera",
-        "Chai & Hodgins 2005, section 8",
-        "two rendered cameras for the T-pose, then two or one: degrees per joint angle, mm per joint, by marker set",
-        (
-            *text_columns("behaviour", "clip", "markers"),
-            *number_columns(0, "cameras", "frames"),
-            *number_columns(2, "deg", "deg p95"),
-            *number_columns(1, "mm", "tracked %"),
-        ),
-        compute_one_camera,
     ),
 )

@@ -12,7 +12,16 @@ import numpy as np
 
 from benchmarks.papers.frame import Column, PaperTable, Request, Row, number_columns, text_columns
 from benchmarks.papers.posing import make_constraints
-from benchmarks.papers.posing_cases import SPLITS, TakeSplit, held_out_poses, pose_query, read_ranges, splits, whole_takes
+from benchmarks.papers.posing_cases import (
+    SPLITS,
+    FrameRange,
+    TakeSplit,
+    held_out_poses,
+    pose_query,
+    read_ranges,
+    splits,
+    whole_takes,
+)
 from config.arrays import Bools, Floats, Ints
 from config.errors import DatabaseError
 from config.joints import JOINT_INDEX
@@ -35,14 +44,33 @@ from tools.evaluate.synthesis.vicon import ViconQuery, find_c3d, markers_query, 
 LEARNED_SHARE, N_LEARNED = 0.4, 500  # of a take that is learned from, and poses of it at most
 SHARES, QUICK_SHARES = (0.0, 0.5, 0.7, 0.9), (0.0, 0.5, 0.9)  # of markers hidden, others every second
 GAPPED = "nick_freeform_001.c3d"  # 53 markers, of which 6.6 % are missing in truth
-BLENDED = ("16 walking", "16 running")  # two styles of one person, and takes between them
-BETWEEN = whole_takes("16_35", "16_45")  # jogs
-RUNS = whole_takes("16_48", "16_50", "16_51", "16_52")
-BLENDS = (0.0, 0.25, 0.5, 0.75, 1.0)  # share of the second style
+SHARES_OF_SECOND = (0.0, 0.25, 0.5, 0.75, 1.0)  # share of the second style
 MARKER_SIGMA_M, KEY_SIGMA_M = 0.01, 0.01
 N_FRAMES, QUICK_FRAMES = 300, 30  # posed of the rest of a take, evenly spaced, or in a row where one begins at the one before
 KEYED = ("leftFoot", "rightFoot", "rightHand")  # the feet and one arm, as in Figure 4
 KEYS_S = (0.1, 0.25, 0.5)
+
+
+@dataclass(frozen=True, slots=True)
+class Blend:
+    """Two styles by the takes that they are learned from, and takes between them: `posed` says what these are."""
+
+    name: str
+    learned: tuple[tuple[FrameRange, ...], tuple[FrameRange, ...]]
+    posed: str
+    between: tuple[FrameRange, ...]
+
+
+WALKS = {split.name: split.learned for split in SPLITS[:2]}
+BLENDS = (
+    Blend(
+        "16 walking and running",
+        (WALKS["16 walking"], whole_takes("16_48", "16_50", "16_51", "16_52")),
+        "16 jogging",
+        whole_takes("16_35", "16_45"),
+    ),
+    Blend("07 and 16 walking", (WALKS["07 walking"], WALKS["16 walking"]), "35 walking", whole_takes("35_14")),
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -222,20 +250,26 @@ def _switch_parts(split: TakeSplit, request: Request, count: int) -> Iterator[Ro
 
 
 def compute_blends(request: Request) -> Iterator[Row]:
-    """Yield a row for each kind of points and share of the second of two styles, on poses between them. Raises DuocapError."""
-    walks = next(split.learned for split in SPLITS if split.name == BLENDED[0])
-    styles = [learn_style(read_ranges(takes, request.motion), name) for name, takes in zip(BLENDED, (walks, RUNS), strict=True)]
-    synthesizer = Synthesizer(styles, (0.5, 0.5))
-    true = held_out_poses(read_ranges(BETWEEN, request.motion), request.count or (8 if request.quick else 40))
+    """Yield a row for each pair of styles, kind of points and share of the second, on poses between. Raises DuocapError."""
+    for blend in BLENDS:
+        yield from _blend_styles(blend, request)
+
+
+def _blend_styles(blend: Blend, request: Request) -> Iterator[Row]:
+    """Yield the rows of one pair of styles."""
+    styles = [learn_style(read_ranges(takes, request.motion), blend.name) for takes in blend.learned]
+    between = read_ranges(blend.between, request.motion)
+    synthesizer = Synthesizer(styles, (0.5, 0.5), between[0].skeleton)
+    true = held_out_poses(between, request.count or (8 if request.quick else 40))
     for kind in ("4 points", "6 image points"):
         asked = [make_constraints(pose_query(kind, joint_m)) for joint_m in true.joint_m]
-        for share in BLENDS:
-            blend = synthesizer.with_shares((1.0 - share, share))
-            found = [blend.synthesize(each) for each in asked]
+        for share in SHARES_OF_SECOND:
+            mixed = synthesizer.with_shares((1.0 - share, share))
+            found = [mixed.synthesize(each) for each in asked]
             poses = np.array([one.rotvec for one in found]), np.array([one.root_m for one in found])
             joint_m = compute_forward_kinematics(synthesizer.skeleton, *poses)[1]
             errors = position_errors_mm(joint_m, true.joint_m).mean(axis=1)
-            about = {"learned": " and ".join(BLENDED), "posed": "jogging", "given": kind, "share": share, "poses": len(errors)}
+            about = {"learned": blend.name, "posed": blend.posed, "given": kind, "share": share, "poses": len(errors)}
             yield about | {"mm": float(errors.mean()), "error": float(errors.std() / np.sqrt(len(errors)))}
 
 

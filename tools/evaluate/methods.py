@@ -12,6 +12,7 @@ from typing import Protocol
 import numpy as np
 from numpy.typing import NDArray
 
+from calibration.camera import Rig
 from calibration.subject.subject import Subject
 from capture.packets import MarkerFrame
 from config.arrays import Floats
@@ -135,9 +136,19 @@ def ridge_regression(inputs: Floats, outputs: Floats, weights: Floats, at: Float
 class EstimatorMethod:
     """The estimator of live capture; where it gives no pose, the predicted one is taken."""
 
-    def __init__(self, subject: Subject, examples: Examples, settings: SolveSettings, search: PoseSearch | None = None) -> None:
-        """Prepare; search: finds the nearest examples, exhaustively if None."""
-        self._estimator = Estimator(subject, examples, RIG, settings, search)
+    def __init__(
+        self, subject: Subject, examples: Examples, settings: SolveSettings, search: PoseSearch | None = None, rig: Rig = RIG
+    ) -> None:
+        """Prepare.
+
+        Args:
+            subject: the performer.
+            examples: the database for its markers.
+            settings: of the solver.
+            search: finds the nearest examples, exhaustively if None.
+            rig: of the frames' image points.
+        """
+        self._estimator = Estimator(subject, examples, rig, settings, search)
 
     def step(self, frame: MarkerFrame, start: BodyState | None) -> BodyState:
         """Estimate, and add the estimate to the history."""

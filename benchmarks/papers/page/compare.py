@@ -228,12 +228,15 @@ def compare_mixture(rows: Sequence[Row]) -> list[Comparison]:
 
 
 def compare_one_camera(rows: Sequence[Row]) -> list[Comparison]:
-    """Return degrees per joint angle from two cameras and from one, by marker set."""
+    """Return millimetres from one camera and from two, by marker set; degrees and the share of frames named in the row."""
     found = []
-    for row in rows:
+    for row in (row for row in rows if row["model"] == "gaussian"):
         how = "1 camera" if row["cameras"] == 1 else f"{row['cameras']} cameras"
-        what = f"{row['clip']} {row['behaviour']}, {row['markers']}, {how}, {row['frames']} frames"
-        found.append(Comparison(f"{what}, {row['tracked %']:.0f} % tracked", None, None, row["deg"]))
+        what = f"{row['given']}, {row['clip']} {row['behaviour']}, {row['markers']}, {how}, {row['frames']} frames"
+        names = {name: row[name] for name in ("given", "clip", "markers", "cameras")}
+        paper = find_row(rows, model="paper", **names).get("mm")
+        tracked = f"{row['tracked %']:.0f} % tracked, {row['deg']:.1f} degrees" if row["tracked %"] else "never tracked"
+        found.append(Comparison(f"{what}: {tracked}; mm", None, paper, row["mm"] if row["tracked %"] else None, digits=1))
     return found
 
 

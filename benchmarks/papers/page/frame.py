@@ -98,11 +98,15 @@ class PaperPage:
 
 @dataclass(frozen=True, slots=True)
 class MeasuredItem:
-    """An item with the rows that were measured for it, none where none were; command: by which they were."""
+    """An item with the rows that were measured for it, none where none were.
+
+    command: by which they were; processor_s: time that took [s], 0: not known.
+    """
 
     item: PageItem
     rows: tuple[Row, ...] = ()
     command: str = ""
+    processor_s: float = 0.0
 
     @property
     def comparisons(self) -> list[Comparison]:
@@ -122,7 +126,8 @@ def format_item(measured: MeasuredItem) -> list[str]:
         lines += format_grid(
             ("", "paper", "paper's model here", "ours", "verdict"), [one.format_cells() for one in measured.comparisons]
         )
-        lines += ["", f"`{measured.command}`", ""]
+        took = f" ({measured.processor_s:.0f} s of processor time)" if measured.processor_s else ""
+        lines += ["", f"`{measured.command}`{took}", ""]
     elif item.table:
         lines += [f"Not measured yet: table `{item.table}`.", ""]
     return [*lines, item.why, ""] if item.why and measured.comparisons else lines

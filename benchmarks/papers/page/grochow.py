@@ -42,13 +42,19 @@ PAGE = PaperPage(
             "(`--only-active`).",
             "style-missing",
             compare_missing,
+            "With nine tenths hidden nobody knows the free movement from its beginning. There both styles are the same at last: "
+            "all of their poses are active.",
         ),
         PageItem(
             "Equation 9",
             "interpolation of styles",
-            "Walking and running of one person are learned; jogs are posed from few points. Shares 0 and 1 are one style alone.",
+            "Walking and running of one person are learned and jogs posed from few points; or walks of two people, and those of "
+            "a third posed. Shares 0 and 1 are one style alone.",
             "style-blend",
             compare_blends,
+            "Interpolation is nowhere better than the better style alone, and halfway between two walks it is nearer the better "
+            "one than to the worse: its worth is not to choose. A style that lacks the behaviour harms even with a quarter.",
+            count=24,
         ),
         PageItem(
             "Sections 3, 6 and 8",

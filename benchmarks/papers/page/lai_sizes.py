@@ -19,6 +19,8 @@ PAGE = PaperPage(
             "training poses that are as many numbers as K atoms. The paper's K is lost.",
             "restoring-atoms",
             compare_atoms(Task.COMPLETION),
+            "With few numbers the dictionary is best; from 200 atoms on it ties with the local PCA, and more atoms help neither. "
+            "The mean of many codes is better than the pursuit at every K. Of the subject 800 + 3 K poses are taken.",
             only=("omp", "k-svd", "local-pca", "05"),
         ),
         PageItem(
@@ -27,6 +29,8 @@ PAGE = PaperPage(
             "Every model may hold 8,000 numbers, mean over five subjects, held-out takes.",
             "restoring-memory",
             compare_models(Halves.TAKES),
+            "In 15 pairs of subject and task *k-svd* beats the local PCA in 2, ties in 10 and loses in 3. The pursuit beats it "
+            "in none, ties in 3 and loses in 12. One Gaussian, 1,710 numbers, completes as well as any.",
         ),
     ),
     ABOUT,

@@ -1,6 +1,7 @@
 """Make the pages: measure what was not measured, keep it as JSON, and write Markdown."""
 
 import json
+import os
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -26,8 +27,8 @@ The pages are made by one command from measured figures, which are kept as JSON 
     python -m benchmarks.papers --page docs --motion DIR --quick [--again]    # measures what is missing, or all of it
     python -m benchmarks.papers --page docs --motion DIR --paper lai --again  # of one paper, in full
 
-`--quick` takes less of each table (its time in all was not measured). The command below each table is
-its own; one with `--quick` says so.
+`--quick` takes less of each table. The command below each table is its own, with its processor time where that was
+measured; one with `--quick` says so.
 """
 
 
@@ -55,10 +56,10 @@ def make_pages(options: PageOptions) -> list[Path]:
     unknown = [name for name in options.papers if name not in {page.name for page in PAGES}]
     if unknown:
         raise DatabaseError(f"{unknown[0]!r} is no paper; take {', '.join(page.name for page in PAGES)}")
-    files, counts = list[Path](), list[list[str]]()
+    files, counts, again = list[Path](), list[list[str]](), set[Path]()
     for page in PAGES:
         asked = not options.papers or page.name in options.papers
-        measured = [measure_item(item, options if asked else replace(options, request=None)) for item in page.items]
+        measured = [measure_item(item, options if asked else replace(options, request=None), again) for item in page.items]
         counts.append([f"[{page.title}]({page.file})", *map(str, count_verdicts(measured))])
         if asked:
             files.append(options.folder / page.file)
@@ -69,21 +70,30 @@ def make_pages(options: PageOptions) -> list[Path]:
     return files
 
 
-def measure_item(item: PageItem, options: PageOptions) -> MeasuredItem:
-    """Return what was measured for an item, measured now where nothing was and motions are given. Raises DuocapError."""
+def measure_item(item: PageItem, options: PageOptions, fresh: set[Path]) -> MeasuredItem:
+    """Return what was measured for an item, measured now where nothing was and motions are given. Raises DuocapError.
+
+    Args:
+        item: of a page.
+        options: what pages are made.
+        fresh: files measured in this run, which several items can share; added to.
+    """
     if not item.table:
         return MeasuredItem(item)
     file = options.figures / f"{'-'.join([item.table, *item.only]).replace(' ', '_')}.json"
-    if options.request is not None and (options.again or not file.is_file()):
+    if options.request is not None and file not in fresh and (options.again or not file.is_file()):
+        fresh.add(file)
         only, seconds = item.only, item.seconds
         request = replace(options.request, only=only, count=item.count or options.request.count, seconds=seconds)
+        begin = os.times()
         rows = [keep_figures(row) for row in find_table(item.table).compute_rows(request)]
+        spent_s = sum(now - then for now, then in zip(os.times()[:4], begin[:4], strict=True))  # with workers that have ended
         file.parent.mkdir(parents=True, exist_ok=True)
-        write_figures(file, {"command": format_command(item, request), "rows": rows})
+        write_figures(file, {"command": format_command(item, request), "processor_s": round(spent_s, 1), "rows": rows})
     if not file.is_file():
         return MeasuredItem(item)
     kept = json.loads(file.read_text("utf-8"))
-    return MeasuredItem(item, tuple(kept["rows"]), kept["command"])
+    return MeasuredItem(item, tuple(kept["rows"]), kept["command"], kept.get("processor_s", 0.0))
 
 
 def find_table(name: str) -> PaperTable:
