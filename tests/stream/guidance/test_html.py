@@ -11,7 +11,7 @@ from stream.guidance.html import (
     format_instruction_html,
     format_progress_html,
 )
-from stream.web.html import BAD, GOOD
+from stream.web.html import BAD, GOOD, NEUTRAL, format_pill
 
 
 def test_words_are_escaped_and_large() -> None:
@@ -34,12 +34,12 @@ def test_meters_are_as_full_as_what_there_is() -> None:
 
 
 def test_the_grade_and_the_findings_the_worst_first() -> None:
-    report = QualityReport((Finding(Grade.PASS, "sharp"), Finding(Grade.POOR, "few <views>", "take more")))
+    sharp, near = Finding(Grade.PASS, "sharp"), Finding(Grade.PASS, "cameras are near each other", "move them apart")
+    report = QualityReport((sharp, near, Finding(Grade.POOR, "few <views>", "take more")))
     html = format_findings_html(report, ["written to rig.toml"], "why not")
-    assert (
-        f'<b style="color:{GOOD}">pass</b> sharp' in html
-        and f'<b style="color:{POOR}">poor</b> few &lt;views&gt;: take more' in html
-    )
+    assert f"{format_pill('pass', GOOD)} sharp" in html and f"{format_pill('poor', POOR)} few &lt;views&gt;: take more" in html
+    assert f"{format_pill('hint', NEUTRAL)} cameras are near each other: move them apart" in html
+    assert html.index("few") < html.index("near each other") < html.index("sharp")
     assert html.index("few") < html.index("sharp") < html.index("written to rig.toml") and "why not" in html
     assert "verdict: poor" in format_grade_html(report) and POOR in format_grade_html(report)
     assert BAD in format_grade_html(None, "no camera") and "no camera" in format_grade_html(None, "no camera")

@@ -28,7 +28,7 @@ def test_the_last_picture_up_to_a_time_is_shown(part: VideoPart) -> None:
     video = CameraVideo([part])
     for n in (30, 3, 4, 39, 0):
         shown = video.picture_at(int(part.t_ns[n]) + STEP_NS // 2)
-        assert shown is not None and abs(float(shown.mean()) - 6 * n) < 2.0
+        assert shown is not None and abs(float(shown.image.mean()) - 6 * n) < 2.0
     assert video.picture_at(int(part.t_ns[0]) - 1) is None
     video.close()
 
