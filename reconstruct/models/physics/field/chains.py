@@ -17,6 +17,7 @@ from reconstruct.models.physics.dynamics import N_TANGENT, Dynamics
 from reconstruct.models.physics.field.examples import (
     ANGLE_RAD,
     CONTACT,
+    FAR,
     PLACE_M,
     TEMPO,
     TURN_RAD,
@@ -99,13 +100,13 @@ def find_nearest_chain(
     """
     similar = np.sqrt(ground.gravity_m_s2 / STANDARD_GRAVITY)  # dynamic similarity: the same steps in this gravity
     tempos = sorted({tempo * usual for tempo in TEMPOS for usual in (1.0, max(similar, SLOWEST))})
-    (begin, end), distance = find_nearest_stretch(graph.bank, first, last, seconds, wanted)  # to the frame, at any tempo
+    (begin, end), begin_to_end = find_nearest_stretch(graph.bank, first, last, seconds, wanted)  # to the frame, at any tempo
     n = max(1, round((end - begin) / graph.length))
     whole = np.clip(np.searchsorted(graph.row, begin + graph.length * np.arange(n), side="right") - 1, 0, None)
     unborne = _compute_unborne_costs(graph, (end - begin) / (seconds * graph.bank.examples.fps), ground)
-    distance = float(np.hypot(distance, np.sqrt(unborne[whole].mean())))
+    distance = float(np.hypot(begin_to_end, np.sqrt(unborne[whole].mean())))
     found = [ExampleChain(np.array([begin]), np.array([end]), np.array([end - begin]), distance)]
-    if way_m is not None:
+    if way_m is not None or begin_to_end >= FAR:  # a single stretch follows no way, and may be of another length
         found = []
     found += [_find_chain_at_tempo(graph, (first, last), seconds, tempo, wanted, ground, way_m) for tempo in tempos]
     return min(found, key=lambda chain: chain.distance)
