@@ -186,11 +186,13 @@ def compare_keys(rows: Sequence[Row]) -> list[Comparison]:
 
 
 def compare_switches(rows: Sequence[Row]) -> list[Comparison]:
-    """Return millimetres and frames a second of each switch; the paper's 23 beside."""
+    """Return millimetres and frames a second of each switch, means over behaviours; the paper's 23 beside."""
     found = []
-    for behaviour, given, style in dict.fromkeys((row["behaviour"], row["given"], row["style"]) for row in rows):
-        row, ours = find_row(rows, behaviour=behaviour, given=given, style=style), style == "as it is"
-        what = f"{behaviour}, {given}, {style}, {row['poses']} poses"
+    for given, style in dict.fromkeys((row["given"], row["style"]) for row in rows):
+        here, ours = [row for row in rows if (row["given"], row["style"]) == (given, style)], style == "as it is"
+        what = f"{len(here)} behaviours, {given}, {style}, {sum(row['poses'] for row in here)} poses"
+        row = {name: float(np.mean([one[name] for one in here])) for name in ("mm", "cold ms", "warm ms")}
+        row["error"] = compute_standard_error([one["mm"] for one in here])
         mm, rate = row["mm"], 1e3 / row["warm ms"]
         if style == "paper's f":
             found.append(Comparison(f"{what}, mm", None, mm, digits=1))

@@ -26,7 +26,6 @@ PAGE = PaperPage(
             "*Paper's model here*: every frame by itself.",
             "style-keys",
             compare_keys,
-            only=("07 walking",),
         ),
         PageItem(
             "Figure 5",
@@ -62,7 +61,6 @@ PAGE = PaperPage(
             "100 active poses of 500, three dimensions; the paper's 23 frames a second are of a 2.8 GHz Pentium 4.",
             "style-switches",
             compare_switches,
-            only=("07 walking",),
         ),
     ),
     ABOUT,
