@@ -75,7 +75,7 @@ def _format_missed(certainty: Certainty, n_held: int) -> str:
     words = ", ".join(f"{escape(name)} by {_format_distance(each)}" for name, each in worst)
     more = "" if len(certainty.unmet) <= len(worst) else f" and {len(certainty.unmet) - len(worst)} more"
     why = "out of reach, against each other, or unlike what the model knows. This is the best pose."
-    if n_held > 1:
+    if n_held > 1 and any(each.error_m > 0.0 for each in certainty.unmet.values()):
         why += " Let others go (P, F all), and the body follows."
     return f"<div class='dim'>missed: {words}{more}: {why}</div>"
 
