@@ -15,17 +15,17 @@ def write_figures(file: Path, figures: object) -> None:
 
     Raises FileFormatError: it cannot be written.
     """
-    write_atomically(file, json.dumps(_plain(figures), indent=1, allow_nan=False) + "\n")
+    write_atomically(file, json.dumps(convert_to_plain(figures), indent=1, allow_nan=False) + "\n")
 
 
-def _plain(value: object) -> object:
-    """Return a value made of JSON's own types."""
+def convert_to_plain(value: object) -> object:
+    """Return a value made of JSON's own types: dataclasses as objects, arrays as lists, null for NaN and infinity."""
     if is_dataclass(value) and not isinstance(value, type):
-        return {field.name: _plain(getattr(value, field.name)) for field in fields(value)}
+        return {field.name: convert_to_plain(getattr(value, field.name)) for field in fields(value)}
     if isinstance(value, dict):
-        return {key: _plain(each) for key, each in value.items()}
+        return {key: convert_to_plain(each) for key, each in value.items()}
     if isinstance(value, (list, tuple)):
-        return [_plain(each) for each in value]
+        return [convert_to_plain(each) for each in value]
     if isinstance(value, (np.ndarray, np.generic)):
-        return _plain(value.tolist())
+        return convert_to_plain(value.tolist())
     return None if isinstance(value, float) and not math.isfinite(value) else value

@@ -3,6 +3,7 @@
 import contextlib
 import logging
 import os
+import shlex
 import time
 from collections.abc import Callable
 from dataclasses import dataclass, replace
@@ -83,7 +84,7 @@ def serve_start_page(plan: StartPlan, tell: Tell) -> None:
         with raise_on_interrupt():
             StartSession(desk).run()
     except KeyboardInterrupt:
-        tell("the start page has ended; duocap start in this folder goes on")
+        tell(f"the start page has ended; to go on: duocap start {shlex.quote(str(Path.cwd()))}")
     finally:
         close_server(page.server)
 

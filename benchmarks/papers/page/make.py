@@ -12,7 +12,7 @@ from benchmarks.papers.page.pages import PAGES
 from benchmarks.papers.tables import TABLES
 from config.errors import DatabaseError
 from config.files import write_atomically
-from tools.evaluate.figures import write_figures
+from tools.evaluate.figures import convert_to_plain
 
 FIGURES = Path(__file__).resolve().parents[1] / "figures"
 LONGEST = 8  # values of a list that is kept of a row
@@ -89,7 +89,7 @@ def measure_item(item: PageItem, options: PageOptions, fresh: set[Path]) -> Meas
         rows = [keep_figures(row) for row in find_table(item.table).compute_rows(request)]
         spent_s = sum(now - then for now, then in zip(os.times()[:4], begin[:4], strict=True))  # with workers that have ended
         file.parent.mkdir(parents=True, exist_ok=True)
-        write_figures(file, {"command": format_command(item, request), "processor_s": round(spent_s, 1), "rows": rows})
+        write_atomically(file, format_figures(format_command(item, request), spent_s, rows))
     if not file.is_file():
         return MeasuredItem(item)
     kept = json.loads(file.read_text("utf-8"))
@@ -101,11 +101,18 @@ def find_table(name: str) -> PaperTable:
     return next(table for table in TABLES if table.name == name)
 
 
+def format_figures(command: str, spent_s: float, rows: Sequence[Row]) -> str:
+    """Return what is kept of a table as JSON, a line a row."""
+    lines = ",\n".join(json.dumps(row, allow_nan=False) for row in rows)
+    return f'{{"command": {json.dumps(command)}, "processor_s": {spent_s:.1f}, "rows": [\n{lines}\n]}}\n'
+
+
 def keep_figures(row: Row) -> Row:
-    """Return a row without long lists."""
+    """Return a row in JSON's own types, without long lists, of six digits."""
+    plain = {name: convert_to_plain(value) for name, value in row.items()}
     return {
-        name: value
-        for name, value in row.items()
+        name: float(f"{value:.6g}") if isinstance(value, float) else value
+        for name, value in plain.items()
         if not hasattr(value, "__len__") or len(value) <= LONGEST or isinstance(value, str)
     }
 
