@@ -1,14 +1,14 @@
 """The examples of Wei et al. 2011, table 1: each script of examples/physics, made and measured.
 
     python -m benchmarks.physics.examples --motions .../cmu/subjects --motions .../motion/styled --fields FOLDER [--out FOLDER]
-    [--strips docs] [--films FOLDER] [--table FILE.md] [NAME...]
+    [--strips docs] [--films FOLDER] [--table FILE.md] [--figures FILE.json] [NAME...]
 
 Force fields that FOLDER lacks are trained first, as examples/physics/fields.toml says, and their times printed (table 2).
 Columns: frames, key poses and paths, processor seconds of initialisation and synthesis; then of the motion without and with
 physics the residual of eq. 1 (force, % of weight; torque, % of weight times height), slide of feet in contact [mm a frame],
 frames with a force outside of the friction cone [%], jerk of the joints [m/s^3]; of the result the peak of the vertical force [%
 of weight] and the distance from the keys [mm]. --strips draws each as physics-NAME.png, --films films it, --table writes the
-table as Markdown: the gallery of docs/gallery.md.
+table as Markdown: the gallery of docs/gallery.md; --figures what the page of the paper has of it.
 """
 
 import argparse
@@ -16,6 +16,8 @@ import time
 import tomllib
 from pathlib import Path
 
+from benchmarks.papers.frame import Row
+from benchmarks.papers.page.make import format_figures, keep_figures
 from reconstruct.models.physics.field.train import FPS
 from tools.export import plan_export_files, write_take
 from tools.physics.animate import AnimateTask, Animation, animate_script
@@ -77,6 +79,21 @@ def measure_row(name: str, made: Animation) -> str:
     return f"{name:<14}{n:>6}{keys:>6}{times}{pairs}{100 * b.peak:>7.0f}{1e3 * b.key_m:>7.1f}"
 
 
+def measure_figures(name: str, made: Animation) -> Row:
+    """Return what the page of the paper has of an example."""
+    result = made.figures[1]
+    row = {
+        "name": name,
+        "seconds": made.problem.n_frames / FPS,
+        "start_s": made.seconds[0],
+        "solve_s": made.seconds[1],
+        "key_mm": 1e3 * result.key_m,
+        "unmet": 100.0 * result.residual_force,
+    }
+    return keep_figures(row)
+
+
+COMMAND = "python -m benchmarks.physics.examples --motions DIR/cmu/subjects --motions STYLED --fields FOLDER --figures FILE"
 MARKDOWN = ["| example | frames | keys | s | force | torque | slide | jerk | peak | key |", "|" + 10 * "---|"]
 
 
@@ -97,6 +114,7 @@ def main() -> None:
     parser.add_argument("--strips", type=Path, default=None)
     parser.add_argument("--films", type=Path, default=None)
     parser.add_argument("--table", type=Path, default=None)
+    parser.add_argument("--figures", type=Path, default=None)
     options = parser.parse_args()
     options.fields.mkdir(parents=True, exist_ok=True)
     head = f"{'example':<14}{'frames':>6}{'keys':>6}{'init':>6}{'solve':>6}"
@@ -105,13 +123,14 @@ def main() -> None:
         + "".join(f"{title:>15}" for title in ("force %", "torque %", "slide", "friction", "jerk"))
         + f"{'peak':>7}{'key':>7}"
     )
-    table = list(MARKDOWN)
+    table, rows = list(MARKDOWN), list[Row]()
     for name in options.names or ORDER:
         script = read_script(EXAMPLES / f"{name}.toml")
         train_missing_field(script.field, options.fields, options.motions)
         made = animate_script(AnimateTask(script, [*options.motions, options.fields]))
         print(measure_row(name, made), flush=True)
         table.append(format_markdown_row(measure_row(name, made), name.replace("_", " ")))
+        rows.append(measure_figures(name.replace("_", " "), made))
         for words in made.notes:
             print(f"    {words}")
         if options.strips is not None:
@@ -122,6 +141,8 @@ def main() -> None:
         if options.out is not None:
             options.out.mkdir(parents=True, exist_ok=True)
             write_take(plan_export_files(script.file, [options.out / f"{name}.bvh"], ())[0], made.take(name))
+    if options.figures is not None:
+        options.figures.write_text(format_figures(COMMAND, 0.0, rows), "utf-8")
     if options.table is not None:
         options.table.write_text("\n".join(table) + "\n", "utf-8")
 

@@ -72,6 +72,7 @@ class PageItem:
         compare: rows of the page from those of the table.
         why: why ours is worse where it is.
         only, count, seconds: as in `Request`.
+        figures: file of the measured figures where another command than that of the tables writes them.
     """
 
     place: str
@@ -83,6 +84,7 @@ class PageItem:
     only: tuple[str, ...] = ()
     count: int = 0
     seconds: float | None = None
+    figures: str = ""
 
 
 @dataclass(frozen=True, slots=True)

@@ -78,10 +78,10 @@ def measure_item(item: PageItem, options: PageOptions, fresh: set[Path]) -> Meas
         options: what pages are made.
         fresh: files measured in this run, which several items can share; added to.
     """
-    if not item.table:
+    if not item.table and not item.figures:
         return MeasuredItem(item)
-    file = options.figures / f"{'-'.join([item.table, *item.only]).replace(' ', '_')}.json"
-    if options.request is not None and file not in fresh and (options.again or not file.is_file()):
+    file = options.figures / (item.figures or f"{'-'.join([item.table, *item.only]).replace(' ', '_')}.json")
+    if item.table and options.request is not None and file not in fresh and (options.again or not file.is_file()):
         fresh.add(file)
         only, seconds = item.only, item.seconds
         request = replace(options.request, only=only, count=item.count or options.request.count, seconds=seconds)
