@@ -67,7 +67,7 @@ def read_scene(folder: Path) -> Scene:
 
 def _read_video(file: Path) -> list[Image]:
     """Return all pictures of a video."""
-    video, found = cv2.VideoCapture(str(file)), []
+    video, found = cv2.VideoCapture(str(file)), list[Image]()
     while True:
         ok, image = video.read()
         if not ok:
@@ -93,7 +93,7 @@ def paste_person(pictures: Cameras, scene: Scene, moves: bool) -> Cameras:
     later, first = round(OTHER_S / (scene.seconds[1] - scene.seconds[0])), round(OTHER_FROM_S / np.diff(scene.seconds)[0])
     pasted = []
     for empty, images in zip(scene.empty, pictures, strict=True):
-        aside = np.float32([[1, 0, ASIDE_PX], [0, 1, 0]])
+        aside = np.array([[1, 0, ASIDE_PX], [0, 1, 0]], np.float32)
         found = []
         for k, image in enumerate(images):
             other = images[(k + later) % len(images)] if moves else images[0]
