@@ -128,6 +128,29 @@ class ShiftingPoser:
         return Shifted(pose.rotvec, pose.root_m + shift, none, np.zeros((2, len(joint))))
 
 
+class StuckPoser(ShiftingPoser):
+    """A model that stays at the pose it goes on from, and else moves the hand to where it is asked."""
+
+    def pose(self, constraints: Constraints, start: FoundPose | None = None) -> Shifted:
+        anew = super().pose(constraints, start)
+        if start is not None:
+            return replace(anew, rotvec=start.rotvec, root_m=start.root_m)
+        asked = constraints.handles.joint == HAND
+        hand_m = compute_joint_positions_m(self.skeleton, StoredPose(anew.rotvec, anew.root_m))[HAND]
+        return replace(anew, root_m=anew.root_m + (constraints.observations.point_m[asked] - hand_m).sum(axis=0))
+
+
+def test_a_drag_that_got_stuck_is_posed_anew_when_it_is_released(session: PosingSession) -> None:
+    session.set_model(PosingModel("stuck", StuckPoser(session.skeleton)))
+    session.free_all()
+    for up_m in (0.01, 0.05, 0.3):
+        session.drag("leftHand", session.joints_m()[HAND] + [0.0, up_m, 0.0])
+    aim_m = session.document.pins["leftHand"]
+    assert np.linalg.norm(session.joints_m()[HAND] - aim_m) > 0.1
+    session.release()
+    np.testing.assert_allclose(session.joints_m()[HAND], aim_m, atol=1e-9)
+
+
 def test_another_model_answers_without_the_start_of_the_first(session: PosingSession, model: PosingModel) -> None:
     poser = ShiftingPoser(session.skeleton)
     session.drag("leftHand", session.joints_m()[HAND] + 0.1)
