@@ -1,6 +1,8 @@
 """Landmarks as often as the machine holds: in every picture, or in every second, third or fourth one."""
 
+from collections import deque
 from collections.abc import Callable
+from statistics import median
 from typing import Protocol
 
 from capture.clock import now_ns
@@ -22,6 +24,34 @@ class UnpacedFinder(Protocol):
         """Return them, None where nobody is found."""
 
 
+class MomentCount:
+    """Numbers pictures by when they were taken, so that cameras of one rate number those of one moment alike.
+
+    Pictures that a camera dropped are counted, too. A number follows the one before by the whole periods between, so that jitter
+    changes nothing, as long as it stays within three quarters of a period of what the clock alone says.
+    """
+
+    def __init__(self) -> None:
+        self._steps_ns: deque[int] = deque(maxlen=3 * SETTLE)
+        self._last_ns, self._number = 0, 0
+
+    def count(self, t_ns: int) -> int:
+        """Return the number of a picture."""
+        if self._last_ns and t_ns > self._last_ns:
+            self._steps_ns.append(t_ns - self._last_ns)
+        step_ns, self._last_ns = t_ns - self._last_ns, t_ns
+        if not self._steps_ns:
+            return self._number
+        usual_ns = median(self._steps_ns)
+        n_periods = sum(max(1, round(each / usual_ns)) for each in self._steps_ns)
+        # Rates are whole: cameras would drift apart by less.
+        period_ns = 1e9 / max(1, round(1e9 * n_periods / sum(self._steps_ns)))
+        self._number += round(step_ns / period_ns)
+        if abs(t_ns / period_ns - self._number - 0.5) > 0.75:
+            self._number = int(t_ns // period_ns)
+        return self._number
+
+
 class PacedLandmarks:
     """A finder that is asked for some of the pictures only where it takes too long for all; cameras take turns."""
 
@@ -29,6 +59,7 @@ class PacedLandmarks:
         self._finder, self._max_every, self._clock = finder, max_every, clock
         self.every = 1
         self._n, self._changed = 0, 0
+        self._moments = MomentCount()
         self._period_ns = self._busy_ns = 0.0
         self._last_ns: int | None = None
         self._n_sought = self._n_found = 0
@@ -39,7 +70,7 @@ class PacedLandmarks:
             self._period_ns = _average(self._period_ns, max(frame.t_capture_ns - self._last_ns, 0))
         self._last_ns = frame.t_capture_ns
         self._n += 1
-        if (self._n + frame.camera) % self.every:
+        if (self._moments.count(frame.t_capture_ns) + frame.camera) % self.every:
             return None
         t_ns = self._clock()
         found = self._finder.step(frame)

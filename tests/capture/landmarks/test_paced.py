@@ -49,6 +49,19 @@ def test_a_slow_one_in_every_second_in_turn_and_again_in_all_when_it_can() -> No
     assert all(sought(both[0], 300, 0, 300)[-20:])
 
 
+def test_cameras_take_turns_though_one_began_later_and_drops_pictures() -> None:
+    rng, finder, image = np.random.default_rng(6), SlowFinder(), np.zeros((4, 4, 3), np.uint8)
+    finder.takes_ns = round(1.1 * PERIOD_NS)
+    sought_in = [set[int](), set[int]()]
+    for camera, shown in enumerate((np.ones(600, bool), (rng.random(600) > 0.1) & (np.arange(600) > 7))):
+        paced = PacedLandmarks(finder, clock=finder.clock)
+        for k in np.flatnonzero(shown):
+            t_ns = 10**12 + int((k + 0.3) * PERIOD_NS + camera * 4_000_000 + rng.normal(0.0, 2e6))
+            if paced.step(Frame(camera, int(k), t_ns, image)) is not None and k > 300:
+                sought_in[camera].add(int(k))
+    assert min(map(len, sought_in)) > 120 and len(sought_in[0] & sought_in[1]) < 10
+
+
 def test_a_recording_is_sought_through_however_long_it_takes() -> None:
     finder = SlowFinder()
     finder.takes_ns = 5 * PERIOD_NS
