@@ -176,7 +176,7 @@ def _decode_options(content: dict[str, Any]) -> LearnOptions:
     usual = asdict(LearnOptions())
     for name, value in usual.items():
         kinds = (int, float, type(None)) if value is None else type(value)
-        if not isinstance(given.get(name), kinds) or isinstance(given.get(name), bool):
+        if not isinstance(given.get(name), kinds) or isinstance(given.get(name), bool) != isinstance(value, bool):
             raise MalformedMessageError(f"option {name!r} of a task is none; it was dropped")
     return LearnOptions(**{name: given[name] for name in usual})
 
