@@ -6,16 +6,15 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from benchmarks.papers.frame import PaperTable, Request, Row
+from benchmarks.papers.frame import PaperTable, Request
+from benchmarks.papers.page.figures import format_figures, keep_figures
 from benchmarks.papers.page.frame import MeasuredItem, PageItem, count_verdicts, format_grid, format_page
 from benchmarks.papers.page.pages import PAGES
 from benchmarks.papers.tables import TABLES
 from config.errors import DatabaseError
 from config.files import write_atomically
-from tools.evaluate.figures import convert_to_plain
 
 FIGURES = Path(__file__).resolve().parents[1] / "figures"
-LONGEST = 8  # values of a list that is kept of a row
 INDEX = "papers.md"
 ABOUT = """Every table and figure of the four papers in its order: the paper's figures, ours with the paper's own model,
 ours with our own, what data, what differs. *Better*, *equal* and *worse* say how ours stands to the paper's:
@@ -99,22 +98,6 @@ def measure_item(item: PageItem, options: PageOptions, fresh: set[Path]) -> Meas
 def find_table(name: str) -> PaperTable:
     """Return a table by its name."""
     return next(table for table in TABLES if table.name == name)
-
-
-def format_figures(command: str, spent_s: float, rows: Sequence[Row]) -> str:
-    """Return what is kept of a table as JSON, a line a row."""
-    lines = ",\n".join(json.dumps(row, allow_nan=False) for row in rows)
-    return f'{{"command": {json.dumps(command)}, "processor_s": {spent_s:.1f}, "rows": [\n{lines}\n]}}\n'
-
-
-def keep_figures(row: Row) -> Row:
-    """Return a row in JSON's own types, without long lists, of six digits."""
-    plain = {name: convert_to_plain(value) for name, value in row.items()}
-    return {
-        name: float(f"{value:.6g}") if isinstance(value, float) else value
-        for name, value in plain.items()
-        if not hasattr(value, "__len__") or len(value) <= LONGEST or isinstance(value, str)
-    }
 
 
 def format_command(item: PageItem, request: Request) -> str:
