@@ -104,7 +104,7 @@ def animate_motion(
 def _solve_window(
     problem: MotionProblem, first: Floats, options: SolveOptions, rounds: int
 ) -> tuple[MotionProblem, SynthesizedMotion]:
-    """Return the motion of a window, and its problem with the contacts that were found.
+    """Return the motion of a window, and its problem with the contacts that were found: its own where it obeys with them.
 
     Args:
         problem: problem of the window.
@@ -112,10 +112,8 @@ def _solve_window(
         options: options of the search.
         rounds: how often contacts are sought, at most.
     """
-    if rounds > 0:
-        problem = replace(problem, parts=seek_contacts(MotionEnergy(problem), first, options.held))
     got = solve_motion(problem, first, options)
-    for _ in range(rounds - 1):
+    for _ in range(rounds):
         if got.interrupted or measure_motion(problem, got.q).residual_force < OBEYS:
             break
         again = replace(problem, parts=seek_contacts(MotionEnergy(problem), got.q, options.held))
