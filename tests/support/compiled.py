@@ -5,12 +5,14 @@ import subprocess
 import sys
 from pathlib import Path
 
+import pytest
 from hypothesis import settings
 
 from config.settings import Settings
 
 ROOT = Path(__file__).resolve().parents[2]
 COMPILED = os.environ.get("NUMBA_DISABLE_JIT", "0") in ("", "0")  # if not, kernels run as Python, for tests with few cases
+compiled_only = pytest.mark.skipif(not COMPILED, reason="too long in plain Python; others run the same kernels")
 
 
 def limit_examples(n: int) -> settings:

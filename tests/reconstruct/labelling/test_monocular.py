@@ -23,7 +23,7 @@ from reconstruct.labelling.monocular import (
     search_image_placements,
 )
 from reconstruct.search.examples import compute_examples
-from tests.support.compiled import limit_examples
+from tests.support.compiled import compiled_only, limit_examples
 from tests.support.people import front_rig, person, t_pose, t_pose_clip, table_of, walk, worn_markers
 
 UP = np.array([0.0, 1.0, 0.0])
@@ -89,6 +89,7 @@ def test_the_last_pose_is_found_again(acquirer: ViewAcquirer) -> None:
     assert np.linalg.norm(found.position_m - clip.root_m[40] - [0.8, 0.0, -1.2]) < 0.05
 
 
+@compiled_only
 def test_the_same_frames_give_the_same_result(acquirer: ViewAcquirer) -> None:
     px = CAMERA.project(worn_markers(SUBJECT, walk(SUBJECT.skeleton, 4).rotvec[:1], np.array([[0.0, 0.95, 0.0]]))[0][0])
     results = []

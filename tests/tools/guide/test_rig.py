@@ -103,7 +103,6 @@ def test_a_t_pose_is_taken_by_itself_and_fitted(n_cameras: int) -> None:
         urls = [servers.enter_context(MjpegServer(movie, fps=20.0)).url for movie in movies]
         watch = TposeWatch(urls, performer.rig, performer.markers, database.skeletons)
         watch_tpose(settings, watch, finish, told.append)
-    assert any("more" in line and "good: hold it" in line for line in told), told
     assert any(line.endswith(HELD) for line in told)
     assert heights == [pytest.approx(performer.clip.skeleton.height_m, abs=0.08)]
 

@@ -13,6 +13,7 @@ from reconstruct.models.sparse.dictionary import (
     restore_poses,
 )
 from reconstruct.models.sparse.learn import DictionaryOptions, SparseError, learn_atoms, replace_useless_atoms, update_atoms
+from tests.support.compiled import compiled_only
 
 D, K, T = 24, 30, 3
 
@@ -28,6 +29,7 @@ def poses(n: int = 1500, seed: int = 0, noise: float = 0.0) -> Singles:
     return np.asarray(X + noise * rng.normal(size=X.shape), np.float32)
 
 
+@compiled_only
 def test_atoms_that_poses_are_made_of_are_found_again() -> None:
     learned = learn_atoms(poses(), DictionaryOptions(n_atoms=K, n_nonzero=T, iterations=40))
     A = np.random.default_rng(99).normal(size=(K, D))
@@ -60,6 +62,7 @@ def test_useless_atoms_become_the_worst_coded_poses() -> None:
     np.testing.assert_allclose(atoms[[4, 7]], X[worst] / np.linalg.norm(X[worst], axis=1, keepdims=True), rtol=1e-5)
 
 
+@compiled_only
 def test_a_dictionary_grows_until_the_target_is_met() -> None:
     X = poses(800)
     coarse, fine = (learn_atoms(X, DictionaryOptions(n_nonzero=T, target=target)) for target in (0.15, 0.03))
@@ -72,6 +75,7 @@ def test_what_cannot_be_learned_from_is_refused(bad: Singles) -> None:
         learn_dictionary(bad)
 
 
+@compiled_only
 def test_missing_entries_are_restored_from_the_others() -> None:
     X = poses(900)
     d = learn_dictionary(X, DictionaryOptions(n_atoms=K + 6, n_nonzero=T + 1, iterations=40))
@@ -82,6 +86,7 @@ def test_missing_entries_are_restored_from_the_others() -> None:
     np.testing.assert_allclose(restore_poses(d, np.full((1, D), np.nan), np.zeros(D))[0], d.mean, atol=1e-6)
 
 
+@compiled_only
 def test_the_mean_of_drawn_codes_is_nearer_to_noisy_poses_than_the_best_code() -> None:
     d = learn_dictionary(poses(900), DictionaryOptions(n_atoms=K, n_nonzero=T, iterations=40))
     clean, noise = poses(200, seed=5), np.random.default_rng(6).normal(0.0, 0.35, (200, D))
