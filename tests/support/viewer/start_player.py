@@ -115,6 +115,7 @@ class StartPlayer:
         self.press("Record")
         self.wait_for("Stop", timeout_s)
         self.wait_for("tracking", timeout_s)
+        self.wait_for("poses / s", timeout_s)  # the page of the run, whole
         self.look("recording")
         self.wait_for("See and edit takes", timeout_s)
         self.look("takes")
