@@ -104,7 +104,7 @@ PAGE = PaperPage(
             "Section 8.1",
             "ice and moon",
             "A film there. Ours: steps of 0.57 m, 0.58 without ice; a jump flies 0.78 s, 0.40 on earth; the walk on the moon "
-            "leaves a part of its forces unmet: worse.",
+            "takes long, slow steps, with landings that are too hard.",
         ),
         PageItem(
             "Section 8.3",
