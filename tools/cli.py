@@ -102,7 +102,7 @@ def format_version() -> str:
 
 
 def run_root(context: typer.Context, version: Annotated[bool, VERSION_FLAG] = False) -> None:
-    """Full-body motion capture in real time from two webcams and a handful of markers."""
+    """Full-body motion capture in real time from two webcams, with a few markers or none."""
     if version:
         typer.echo(f"duocap {format_version()}")
         raise typer.Exit
