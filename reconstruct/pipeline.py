@@ -15,11 +15,10 @@ from capture.stereo.matching import add_rig_error, match
 from config.arrays import Floats
 from config.joints import N_JOINTS
 from config.settings import Settings
-from database.geometry.kinematics import charted_from_local
 from database.geometry.rigid import RigidMotion
 from reconstruct.doubt import Doubt
 from reconstruct.finish.stage import Finish
-from reconstruct.history import BodyState
+from reconstruct.history import BodyState, build_tpose
 from reconstruct.labelling.monocular import ViewAcquirer
 from reconstruct.levelling import MovingWorld
 from reconstruct.missing.fill_in import FillIn
@@ -220,10 +219,8 @@ class Pipeline:
     def _held(self, frame: MarkerFrame) -> Pose:
         """Build the packet of the last pose, ever less sure."""
         if self._state is None:
-            rest = charted_from_local(np.broadcast_to(np.eye(3), (N_JOINTS, 3, 3)))
-            return self._packet(
-                frame, BodyState(frame.t_capture_ns, rest, np.eye(3), np.zeros(3)), np.full(N_JOINTS, MAX_ERROR_M)
-            )
+            nobody = BodyState(frame.t_capture_ns, build_tpose(), np.eye(3), np.zeros(3))
+            return self._packet(frame, nobody, np.full(N_JOINTS, MAX_ERROR_M))
         held_s = 1e-9 * max(frame.t_capture_ns - self._held_ns, 0)
         error_m = np.full(N_JOINTS, MAX_ERROR_M) if self._error_m is None else self._error_m + HELD_M_S * held_s
         return self._packet(frame, replace(self._state, t_ns=frame.t_capture_ns), np.minimum(error_m, MAX_ERROR_M))
@@ -234,7 +231,7 @@ class Pipeline:
         state = first.belief.state
         if self._all_visible:
             return state
-        blind, anew = self._estimators[1], first.estimate is None or first.estimate.origin is None
+        blind, anew = self._estimators[1], first.estimate.origin is None
         own = blind.estimate(tracked.frame.only(self._visible), state if anew or blind.last is None else None)
         if own is not None:
             blind.accept(own)

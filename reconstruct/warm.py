@@ -8,12 +8,11 @@ from calibration.camera import Rig
 from calibration.subject.subject import Subject
 from capture.packets import Blobs, Landmarks, MarkerFrame, Views
 from config.arrays import Floats
-from config.joints import N_JOINTS
 from config.landmarks import LANDMARKS
 from config.markers import MarkerSet
-from database.geometry.kinematics import charted_from_local, compute_local_markers
+from database.geometry.kinematics import compute_local_markers
 from database.geometry.rotations import rotation_between
-from reconstruct.history import BodyState
+from reconstruct.history import BodyState, build_tpose
 from reconstruct.missing.fill_in import FillIn
 from reconstruct.missing.pose_model import PartialFrame, PoseGaussian
 from reconstruct.missing.style import compile_style_model
@@ -25,8 +24,7 @@ FRAME_NS = 16_666_667
 
 def project_tpose(rig: Rig, subject: Subject) -> Views:
     """Project the subject's T-pose, 3 m in front of the cameras and facing them, to blobs."""
-    joints = charted_from_local(np.broadcast_to(np.eye(3), (1, N_JOINTS, 3, 3)))
-    local = compute_local_markers(subject.skeleton, joints, subject.joint, subject.offset_m)[0]
+    local = compute_local_markers(subject.skeleton, build_tpose()[None], subject.joint, subject.offset_m)[0]
     world = local @ rotation_between([0.0, 0.0, 1.0], -rig.ahead).T + rig.middle_m + 3.0 * rig.ahead
     markers, views = subject.markers, []
     for c, camera in enumerate(rig.cameras):
@@ -46,8 +44,7 @@ def warm_estimator(estimator: Estimator, rig: Rig, fills_in: bool) -> None:
         fills_in: whether a pose model is warmed too.
     """
     position_m = rig.middle_m + 3.0 * rig.ahead
-    tpose = charted_from_local(np.broadcast_to(np.eye(3), (N_JOINTS, 3, 3)))
-    state = BodyState(0, tpose, rotation_between([0.0, 0.0, 1.0], -rig.ahead), position_m)
+    state = BodyState(0, build_tpose(), rotation_between([0.0, 0.0, 1.0], -rig.ahead), position_m)
     frame = _build_frame(rig, estimator.world(state))
     estimator.belief = None
     for k in range(3):

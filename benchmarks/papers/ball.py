@@ -13,7 +13,7 @@ from database.graph.neighbours import find_graph
 from database.store import open_database
 from reconstruct.search.examples import Examples
 from reconstruct.search.nearest import Query, compute_distances
-from reconstruct.search.walk import PoseSearch
+from reconstruct.search.walk import PoseSearch, SearchMemory
 from tools.evaluate.methods import EstimatorMethod, solve_by
 from tools.evaluate.protocol import protocol_clip
 from tools.evaluate.queries import MotionQuery, load_query
@@ -45,14 +45,14 @@ class BallSearch(PoseSearch):
 
     def nearest(self, query: Query, count: int) -> tuple[Ints, Singles]:
         """Return the neighbours found, nearest first, and their squared distances, (K,) each; the first query tries all."""
-        last = self.memory[0]
+        last = self.memory.rows
         if last is None:
             return super().nearest(query, count)
         near = np.unique(np.concatenate([self.find_ball(int(row)) for row in last]))
         part = Examples(self.examples.pose[near], self.examples.marker_m[near], self.examples.clip[near], self.examples.fps)
         squared, self.examined = compute_distances(part, query), len(near)
         order = np.argsort(squared, kind="stable")[:count]
-        self.memory = near[order], float(np.sqrt(squared[order[0]]))
+        self.memory = SearchMemory(near[order], float(np.sqrt(squared[order[0]])))
         return near[order], squared[order]
 
 

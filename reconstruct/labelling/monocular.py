@@ -17,9 +17,9 @@ from calibration.world import UP, project_to_floor
 from config.arrays import Floats, Ints
 from config.jit import inline_kernel, kernel
 from config.joints import N_JOINTS
-from database.geometry.kinematics import charted_from_local, compute_local_markers
+from database.geometry.kinematics import compute_local_markers
 from database.geometry.rotations import matrix_from_rotvec
-from reconstruct.history import BodyState
+from reconstruct.history import BodyState, build_tpose
 from reconstruct.observations import Rays
 from reconstruct.search.examples import Examples
 from reconstruct.solve.root import fit_root_to_rays
@@ -219,7 +219,7 @@ class ViewAcquirer:
         pose = examples.pose[::step][choose_farthest_rows(examples.marker_m[::step].astype(float), N_REPRESENTATIVES)]
         self._joints = np.zeros((len(pose) + 1, N_JOINTS, 3))
         self._joints[1:, 1:] = pose.reshape(-1, N_JOINTS - 1, 3)
-        self._joints[0] = charted_from_local(np.broadcast_to(np.eye(3), (N_JOINTS, 3, 3)))
+        self._joints[0] = build_tpose()
         self._subject = subject
         self._markers = self._local(self._joints)
         self._pairs = choose_wide_pairs(self._markers, N_PAIRS)

@@ -11,9 +11,10 @@ from calibration.subject.constellation import assign_points
 from calibration.subject.subject import Subject
 from config.arrays import Bools, Floats, Ints, Singles
 from config.jit import kernel
-from config.joints import JOINT_INDEX, JOINTS, N_JOINTS, PARENTS, mirror_joint_name
-from database.geometry.kinematics import charted_from_local, compute_local_markers
+from config.joints import JOINT_INDEX, JOINTS, PARENTS, mirror_joint_name
+from database.geometry.kinematics import compute_local_markers
 from database.geometry.rotations import matrix_from_rotvec
+from reconstruct.history import build_tpose
 
 MAX_PAIRS = 6
 
@@ -120,8 +121,7 @@ def list_limb_swaps(opposite: Bools) -> Ints:
 
 def compute_mirror_order(subject: Subject) -> Ints:
     """Return the order in which every marker is replaced by the one at its mirror image in the T-pose, (M,)."""
-    t_pose = charted_from_local(np.broadcast_to(np.eye(3), (1, N_JOINTS, 3, 3)))
-    local = compute_local_markers(subject.skeleton, t_pose, subject.joint, subject.offset_m)[0]
+    local = compute_local_markers(subject.skeleton, build_tpose()[None], subject.joint, subject.offset_m)[0]
     return assign_points(local * [-1.0, 1.0, 1.0], local, 10.0)
 
 

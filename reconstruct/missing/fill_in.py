@@ -110,6 +110,8 @@ class FillIn:
         models: pose models by name.
         records: the errors of their held-out checks so far, by the same names.
         every_frames: number of frames from one check to the next.
+    Attributes:
+        pending: a check that is evaluated with the next frame.
     """
 
     def __init__(
@@ -124,7 +126,7 @@ class FillIn:
         self._subject, self._every_frames = subject, every_frames
         self._limb = LIMB[subject.joint]
         self._since_check = self._next_limb = self._n_checks = 0
-        self._pending: HeldOutCheck | None = None
+        self.pending: HeldOutCheck | None = None
 
     def lose(self) -> None:
         """Forget the pose models' past after a loss; the records stay."""
@@ -135,13 +137,13 @@ class FillIn:
         """Forget all frames; the records stay: they are of the performer, not of the frames."""
         self.lose()
         self._since_check = self._next_limb = 0
-        self._pending = None
+        self.pending = None
 
     def accept(self, state: BodyState) -> None:
         """Append the pose of the last frame, and evaluate the pending check."""
         for model in self.models.values():
             model.accept(state)
-        check, self._pending = self._pending, None
+        check, self.pending = self.pending, None
         if check is not None:
             self._evaluate(check)
 
@@ -192,17 +194,6 @@ class FillIn:
     def moved_by(self, hidden: Bools) -> Bools:
         """Return which joint coordinates, (D,), are those of the limbs of hidden markers, (M,)."""
         return np.asarray(np.repeat(np.isin(LIMB[1:], self._limb[hidden]), 3))
-
-    def judge(self, problem: FrameProblem, solution: Solution, frame: MarkerFrame, hidden: Bools) -> None:
-        """Have a frame that was solved without the hidden markers, (M,), evaluated with the next one.
-
-        Args:
-            problem: the frame's problem.
-            solution: solution without the hidden markers.
-            frame: markers of the frame.
-            hidden: markers it was solved without, (M,).
-        """
-        self._pending = HeldOutCheck(problem, solution, frame, hidden)
 
     def _evaluate(self, check: HeldOutCheck) -> None:
         """Add a check to the records."""

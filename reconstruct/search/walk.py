@@ -6,6 +6,8 @@ most similar, and the walk goes on from what they hold. It looks into many lists
 best pose is far nearer than the best of the last ones), and where the best pose is much farther away than usual.
 """
 
+from typing import NamedTuple
+
 import numpy as np
 
 from config.arrays import Ints, Singles, make_read_only
@@ -27,10 +29,18 @@ NO_CENTERS = make_read_only(np.zeros((0, 0), np.float32))
 NO_LISTS = Lists(NO_CENTERS, make_read_only(np.zeros(1, np.int64)), make_read_only(np.zeros(0, np.int32)), NO_CENTERS, NO_CENTERS)
 
 
+class SearchMemory(NamedTuple):
+    """Where the next search begins: the poses found last, (K,), and their usual distance."""
+
+    rows: Ints | None = None
+    usual: float = np.inf
+
+
 class PoseSearch:
     """Finds the nearest poses of successive frames; exhaustively without a graph or among few poses.
 
     Attributes:
+        memory: what is known of the frames before.
         examined: number of poses compared with the last query.
         wide: whether the last search looked into many lists.
     """
@@ -47,24 +57,13 @@ class PoseSearch:
         self.wide = False
         self._graph = graph
         self._lists = lists
-        self._last: Ints | None = None
-        self._usual = np.inf
+        self.memory = SearchMemory()
         self._stamp = 0
         self._stamps = np.zeros(n, np.uint8)
 
-    @property
-    def memory(self) -> tuple[Ints | None, float]:
-        """Start of the next search: poses found last, and their usual distance."""
-        return self._last, self._usual
-
-    @memory.setter
-    def memory(self, memory: tuple[Ints | None, float]) -> None:
-        self._last, self._usual = memory
-
     def forget(self) -> None:
         """Forget the last query, as after a loss."""
-        self._last = None
-        self._usual = np.inf
+        self.memory = SearchMemory()
 
     def nearest(self, query: Query, count: int) -> tuple[Ints, Singles]:
         """Return the `count` nearest poses found, nearest first, and their squared distances: (K,) int64 and (K,) float32.
@@ -73,14 +72,14 @@ class PoseSearch:
         """
         if count < 1:
             raise ValueError(f"{count} nearest poses asked for; expected at least 1")
-        n = len(self.examples)
-        if self._graph is None or n <= max(FEW_POSES, 4 * count) or (self._last is None and self._lists is None):
+        n, last = len(self.examples), self.memory.rows
+        if self._graph is None or n <= max(FEW_POSES, 4 * count) or (last is None and self._lists is None):
             return self._exhaustive(query, count)
         raw = convert_raw_query(query)
         check_fit(self.examples, raw)
-        self.wide, self.examined = self._last is None, 0
+        self.wide, self.examined = last is None, 0
         rows, distances, nearest_last = self._search(self._graph, raw, count, MANY_LISTS if self.wide else FEW_LISTS)
-        poor = (float(distances[0]) / POOR**2 > self._usual**2) or (nearest_last > JUMPED**2 * float(distances[0]))
+        poor = (float(distances[0]) / POOR**2 > self.memory.usual**2) or (nearest_last > JUMPED**2 * float(distances[0]))
         if poor and not self.wide and self._lists is not None:
             self.wide = True
             rows, distances, _ = self._search(self._graph, raw, count, MANY_LISTS)
@@ -91,7 +90,7 @@ class PoseSearch:
     def _exhaustive(self, query: Query, count: int) -> tuple[Ints, Singles]:
         """Try all poses."""
         self.wide, self.examined = False, len(self.examples)
-        rows, squared = find_nearest_examples(self.examples, query, count, self._last)
+        rows, squared = find_nearest_examples(self.examples, query, count, self.memory.rows)
         return self._remember(rows, squared)
 
     def _search(self, graph: Graph, raw: RawQuery, count: int, n_lists: int) -> tuple[Ints, Singles, float]:
@@ -102,7 +101,7 @@ class PoseSearch:
         lists = NO_LISTS if self._lists is None else self._lists
         n_lists *= TIMES_IN_GROUPS if len(lists.group_m) else 1
         arrays = SearchArrays(self.examples.features, GraphEdges(graph.start, graph.neighbour), lists)
-        last, stamp = NO_ROWS if self._last is None else self._last, self._next_stamp()
+        last, stamp = NO_ROWS if self.memory.rows is None else self.memory.rows, self._next_stamp()
         best, status, n_examined, nearest_last = search_poses(arrays, raw, count, n_lists, last, self._stamps, stamp)
         check_status(status)
         self.examined += n_examined
@@ -110,9 +109,8 @@ class PoseSearch:
 
     def _remember(self, rows: Ints, distances: Singles) -> tuple[Ints, Singles]:
         """Keep what was found for the next query."""
-        best = float(np.sqrt(distances[0]))
-        self._last = rows
-        self._usual = best if np.isinf(self._usual) else (1.0 - RENEWED) * self._usual + RENEWED * best
+        best, usual = float(np.sqrt(distances[0])), self.memory.usual
+        self.memory = SearchMemory(rows, best if np.isinf(usual) else (1.0 - RENEWED) * usual + RENEWED * best)
         return rows, distances
 
     def _next_stamp(self) -> int:

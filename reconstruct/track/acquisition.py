@@ -16,9 +16,9 @@ from capture.packets import MarkerFrame
 from config.arrays import Floats, Ints, Singles
 from config.joints import N_JOINTS
 from config.settings import SolveSettings
-from database.geometry.kinematics import charted_from_local, compute_local_markers
+from database.geometry.kinematics import compute_local_markers
 from database.geometry.rotations import compute_geodesic_rad, matrix_from_rotvec
-from reconstruct.history import BodyState
+from reconstruct.history import BodyState, build_tpose
 from reconstruct.labelling.hypotheses import Hypotheses, place_on_points, refine_hypotheses
 from reconstruct.labelling.upright import (
     build_pose_index,
@@ -142,7 +142,7 @@ class Acquirer:
         pose = examples.pose[::stride].reshape(-1, N_JOINTS - 1, 3)
         joints = np.zeros((len(pose) + 1, N_JOINTS, 3))
         joints[1:, 1:] = pose
-        joints[0] = charted_from_local(np.broadcast_to(np.eye(3), (N_JOINTS, 3, 3)))
+        joints[0] = build_tpose()
         tilt = np.tile(np.eye(3), (len(joints), 1, 1))
         if root_rotvec is not None:
             tilt[1:] = remove_heading(matrix_from_rotvec(np.asarray(root_rotvec[::stride], float)))

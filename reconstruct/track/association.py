@@ -27,13 +27,15 @@ from capture.stereo.labels import build_marker_frame
 from capture.stereo.matching import list_untaken
 from config.arrays import Bools, Floats, Ints, make_read_only
 from config.jit import kernel
+from config.markers import MarkerSet
 from config.settings import LabelSettings
 from numerics.assignment import IMPOSSIBLE, find_likeliest_assignments
 
 GATE2 = 36.0  # squared distance in standard deviations beyond which a point is no candidate
 ONE_POINT_PX = 8.0  # distance from an epipolar line within which blobs of two views may be images of one point
 MIN_DEPTH_M = 0.3
-NO_ORDERS: Ints = np.zeros((0, 0), np.int64)
+NO_ORDERS: Ints = make_read_only(np.zeros((0, 0), np.int64))
+NOTHING_EXCHANGED: Ints = make_read_only(np.zeros(0, np.int64))  # where nobody is followed by landmarks
 MORE, MAX_ROUNDS = 4, 6  # choices that are weighed for each that is returned; exchanges in turn
 
 
@@ -76,6 +78,16 @@ class ExpectedMarkers:
 
 
 @dataclass(frozen=True, slots=True)
+class Sighting:
+    """What is labelled: views of one time, of a rig in the world, for the markers of a subject; and the settings of labels."""
+
+    views: Views
+    rig: Rig
+    markers: MarkerSet
+    settings: LabelSettings
+
+
+@dataclass(frozen=True, slots=True)
 class Association:
     """One way to label a moment.
 
@@ -92,19 +104,17 @@ class Association:
     frame: MarkerFrame
     cost: float
     likeliness: float
-    exchanged: Ints = field(default_factory=lambda: np.zeros(0, np.int64))
+    exchanged: Ints = field(default_factory=lambda: NOTHING_EXCHANGED)
 
 
-def associate(
-    views: Views, points: Points, rig: Rig, expected: ExpectedMarkers, s: LabelSettings, count: int
-) -> list[Association]:
-    """Return the likeliest ways to label a moment, the first the best; at most `count`, none that is hopeless beside it."""
+def associate(sighting: Sighting, points: Points, expected: ExpectedMarkers) -> list[Association]:
+    """Return the likeliest ways to label a moment by its points, the best first: at most `beam`, none hopeless beside it."""
+    s = sighting.settings
     near = compute_point_costs(points, expected, s)
-    missed = -np.log1p(-expected.seen)
-    found = find_likeliest_assignments(near, missed, MORE * count, s.branch)
+    found = find_likeliest_assignments(near, -np.log1p(-expected.seen), MORE * s.beam, s.branch)
     if len(found) > 1:
-        found = TogetherCost(points, expected, near, s).improve(found, count)
-    result = [_build_association(views, points, rig, expected, s, *choice) for choice in found]
+        found = TogetherCost(points, expected, near, s).improve(found, s.beam)
+    result = [_build_association(sighting, points, expected, likeliness, choice) for likeliness, choice in found]
     return sorted(result, key=lambda each: each.likeliness)
 
 
@@ -208,28 +218,21 @@ def _compute_half_squares(S: Floats, apart: Floats) -> Floats:
 
 
 def _build_association(
-    views: Views, points: Points, rig: Rig, expected: ExpectedMarkers, s: LabelSettings, likeliness: float, choice: Ints
+    sighting: Sighting, points: Points, expected: ExpectedMarkers, likeliness: float, choice: Ints
 ) -> Association:
     """Return the association with some points, and with the likeliest blobs of single views for the markers without one."""
-    frame, more = build_marker_frame(views, points, choice), 0.0
+    frame, more = build_marker_frame(sighting.views, points, choice), 0.0
     open_markers = np.flatnonzero(choice < 0)
     if len(open_markers):
         unused = list_untaken(len(points.point_m), choice[choice >= 0])
         loose = (row[row >= 0] for row in points.blob[:, unused])
         free = [np.concatenate(parts) for parts in zip(points.single, loose, strict=True)]
         if any(len(each) for each in free):
-            blob, more = _label_singles(views, rig, free, open_markers, expected, s)
-            blob = _remove_point_blobs(blob, points.blob[:, unused])
-            frame = add_blobs(frame, views, open_markers, blob)
-    cost = compute_label_cost(frame, expected, s)
-    return Association(choice, frame, cost, likeliness + more)
-
-
-def _remove_point_blobs(blob: Ints, of_points: Ints) -> Ints:
-    """Return blobs of single views, (V, K), without those that are a point, (V, P), which is then not that marker."""
-    for point in of_points.T:
-        blob[:, ((blob == point[:, None]) & (point >= 0)[:, None]).sum(axis=0) > 1] = -1
-    return blob
+            blob, more = _label_singles(sighting, free, open_markers, expected)
+            for point in points.blob[:, unused].T:  # what two views say of one marker is not a point that is no marker
+                blob[:, ((blob == point[:, None]) & (point >= 0)[:, None]).sum(axis=0) > 1] = -1
+            frame = _add_blobs(frame, sighting.views, open_markers, blob)
+    return Association(choice, frame, compute_label_cost(frame, expected, sighting.settings), likeliness + more)
 
 
 def compute_label_cost(frame: MarkerFrame, expected: ExpectedMarkers, s: LabelSettings) -> float:
@@ -252,13 +255,10 @@ def compute_point_costs(points: Points, expected: ExpectedMarkers, s: LabelSetti
     cost = np.full((n, len(points.point_m)), IMPOSSIBLE)
     if cost.size:
         known = math.log(s.false_points_m3) - np.log(expected.seen)
-        S = expected.covariance_m2 + s.marker_sigma_m**2 * np.eye(3)
-        given, stray = (
-            (make_read_only(points.point_m), make_read_only(points.covariance_m2), expected.point_m),
-            np.full_like(cost, IMPOSSIBLE),
-        )
-        _compute_gated_costs(*given, S, known, cost)
-        _compute_gated_costs(*given, S + s.stray_m**2 * np.eye(3), known - math.log(s.stray), stray)
+        S, stray = expected.covariance_m2 + s.marker_sigma_m**2 * np.eye(3), np.full_like(cost, IMPOSSIBLE)
+        at_m, own = make_read_only(points.point_m), make_read_only(points.covariance_m2)
+        _compute_gated_costs(at_m, own, expected.point_m, S, known, cost)
+        _compute_gated_costs(at_m, own, expected.point_m, S + s.stray_m**2 * np.eye(3), known - math.log(s.stray), stray)
         np.minimum(cost, stray, out=cost)
     return cost
 
@@ -284,17 +284,18 @@ def _compute_gated_costs(
                 cost[m, p] = 0.5 * (d2 + math.log(8.0 * math.pi**3 * a * b * c)) + known[m]
 
 
-def _label_singles(
-    views: Views, rig: Rig, free: list[Ints], open_markers: Ints, expected: ExpectedMarkers, s: LabelSettings
-) -> tuple[Ints, float]:
-    """Return the likeliest blob of each of some markers in each view, (V, K), -1 for none, and by how much less they cost.
+def _label_singles(sighting: Sighting, free: list[Ints], open_markers: Ints, expected: ExpectedMarkers) -> tuple[Ints, float]:
+    """Return the likeliest of the free blobs of each view for some markers, (V, K), -1 for none, and by how much less they cost.
 
     Each view is labelled by itself. Where the blobs of a marker in two views are no images of one point, the likelier one stays.
 
     Args:
+        sighting: what is seen.
         free: blobs of each view that are of no point.
         open_markers: those to be labelled, (K,).
+        expected: markers as they are expected.
     """
+    views, rig, s = sighting.views, sighting.rig, sighting.settings
     blob, saved = np.full((len(free), len(open_markers)), -1), np.zeros((len(free), len(open_markers)))
     missed = -np.log1p(-expected.seen[open_markers])
     for c, each in enumerate(free):
@@ -305,8 +306,8 @@ def _label_singles(
             blob[c, has], saved[c, has] = each[column[has]], (cost - missed[:, None])[has, column[has]]
     for a, b in combinations(range(len(free)), 2):
         for m in np.flatnonzero((blob[a] >= 0) & (blob[b] >= 0)):
-            px = views[a].points_px[blob[a, m], None], views[b].points_px[blob[b, m], None]
-            if compute_epipolar_distances((rig.cameras[a], rig.cameras[b]), *px)[0, 0] > ONE_POINT_PX:
+            a_px, b_px = views[a].points_px[blob[a, m], None], views[b].points_px[blob[b, m], None]
+            if compute_epipolar_distances((rig.cameras[a], rig.cameras[b]), a_px, b_px)[0, 0] > ONE_POINT_PX:
                 worse = a if saved[a, m] > saved[b, m] else b
                 blob[worse, m], saved[worse, m] = -1, 0.0
     return blob, float(saved.sum())
@@ -320,11 +321,11 @@ def _compute_blob_costs(
     predicted, J = camera.project(at_m), compute_image_derivatives(camera, at_m)
     apart, sigma_px = predicted[:, None] - blobs.points_px[free], blobs.sigma_px[free]
     known = (math.log(s.false_blobs_px2) - np.log(expected.seen[markers]))[:, None]
-    costs = []
+    costs = list[Floats]()
     for wider_m, cost in ((0.0, 0.0), (s.stray_m, -math.log(s.stray))):
         world = expected.covariance_m2[markers] + (s.marker_sigma_m**2 + wider_m**2) * np.eye(3)
         costs.append(_compute_image_costs(J @ world @ np.swapaxes(J, 1, 2), apart, sigma_px) + known + cost)
-    return np.minimum(*costs)
+    return np.minimum(costs[0], costs[1])
 
 
 def _compute_image_costs(S: Floats, apart: Floats, sigma_px: Floats) -> Floats:
@@ -350,7 +351,7 @@ def compute_image_derivatives(camera: Camera, point_m: Floats) -> Floats:
     return np.asarray(camera.focal_px * (camera.rotation[:2] - along) / depth[:, None, None])
 
 
-def add_blobs(frame: MarkerFrame, views: Views, markers: Ints, blob: Ints) -> MarkerFrame:
+def _add_blobs(frame: MarkerFrame, views: Views, markers: Ints, blob: Ints) -> MarkerFrame:
     """Return a frame in which some markers, (K,), have blobs of single views, (V, K), -1 for none."""
     seen, image_px, sigma_px = frame.seen.copy(), frame.image_px.copy(), frame.sigma_px.copy()
     for c, each in enumerate(views.blobs):

@@ -1,8 +1,7 @@
 """The estimator: labelled markers of one frame in, the most probable pose out (Chai & Hodgins 2005, sections 5 and 6)."""
 
-from collections import deque
-from dataclasses import dataclass, replace
-from functools import partial
+from dataclasses import dataclass, field, replace
+from functools import cached_property
 
 import numpy as np
 
@@ -10,7 +9,7 @@ from calibration.camera import Rig
 from calibration.subject.props import find_props
 from calibration.subject.subject import Subject
 from capture.packets import MarkerFrame
-from config.arrays import Bools, Floats, Ints
+from config.arrays import Bools, Floats
 from config.joints import N_JOINTS
 from config.settings import SolveSettings
 from database.geometry.kinematics import compute_local_markers
@@ -18,7 +17,7 @@ from database.geometry.rigid import RigidMotion
 from numerics.definite import invert_definite
 from reconstruct.history import BodyState
 from reconstruct.labelling.upright import list_limb_exchanges
-from reconstruct.missing.fill_in import FillIn
+from reconstruct.missing.fill_in import FillIn, HeldOutCheck
 from reconstruct.models.local.model import LocalModel, Neighbours, weigh_neighbours
 from reconstruct.observations import (
     Observations,
@@ -30,7 +29,7 @@ from reconstruct.observations import (
 )
 from reconstruct.search.examples import Examples, thin_examples
 from reconstruct.search.nearest import Query
-from reconstruct.search.walk import PoseSearch
+from reconstruct.search.walk import PoseSearch, SearchMemory
 from reconstruct.solve.certainty import (
     MAX_ERROR_M,
     JointDeviations,
@@ -48,21 +47,18 @@ from reconstruct.track.belief import Belief, Prior, compute_reliance
 from reconstruct.track.models import build_frame_model
 from reconstruct.track.tilt import compute_tilt
 
-N_MINIMA = 4
 SAMPLE = 30_000  # examples that are enough for joint limits and held-out checks
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Estimate:
     """A solved pose and its markers in the world, (M, 3) [m].
 
     Attributes:
-        near: neighbours of the pose.
-        energy: energy at the minimum.
-        anew: not from the belief.
         frame: markers that it was solved from.
+        near: neighbours of the pose.
+        prior, problem, solution: prior of the frame, and what was solved.
         local_energy: energy at the minimum without a pose model.
-        prior, solved: prior of the frame, and the problem with its solution.
         search: start of the next search.
         origin: the belief it goes on from, None where it was found anew.
         share: share of each marker's image points that counted, (M,), or None for all.
@@ -70,24 +66,33 @@ class Estimate:
 
     state: BodyState
     marker_m: Floats
-    near: Neighbours
-    energy: float
-    anew: bool
     frame: MarkerFrame
-    local_energy: float
+    near: Neighbours
     prior: Prior
-    solved: tuple[FrameProblem, Solution]
-    search: tuple[Ints | None, float]
+    problem: FrameProblem
+    solution: Solution
+    local_energy: float
+    search: SearchMemory
     origin: Belief | None
     share: Floats | None = None
+
+    @property
+    def energy(self) -> float:
+        """The energy at the minimum."""
+        return float(self.solution.energies[-1])
+
+    @cached_property
+    def minimum(self) -> Minimum:
+        """The minimum with its derivatives."""
+        return build_minimum(self.problem, self.solution)
 
 
 @dataclass(frozen=True, slots=True)
 class EstimatorMemory:
     """State that an estimator continues from: the belief, and the last result of the search."""
 
-    belief: Belief | None
-    search: tuple[Ints | None, float]
+    belief: Belief | None = None
+    search: SearchMemory = field(default_factory=SearchMemory)
 
 
 class Estimator:
@@ -111,18 +116,13 @@ class Estimator:
         self._search = PoseSearch(examples, None, None) if search is None else search
         self._sample_search = PoseSearch(sample, None, None)
         self._predicted: tuple[Belief | None, int, Belief | None] = (None, 0, None)
-        self._local: tuple[Floats | None, Floats] = (None, np.zeros((0, 3)))
-        self._world: tuple[BodyState | None, Floats] = (None, np.zeros((0, 3)))
-        self._minima: deque[tuple[Estimate, Minimum]] = deque(maxlen=N_MINIMA)  # of a frame's labellings, newest first
         self.joins_models = self._model.carries
         self._limits = compute_limits(sample.pose[:]) if settings.limits and self._model.carries else NO_LIMITS
         self._grips = build_grips(find_props(subject))
-        self._solve = partial(solve_pose, max_iterations=settings.max_iterations)
         self._query_weight = np.full(3 * (N_JOINTS - 1), settings.query_pose_sigma_rad**-2.0)
         self.limb_orders = list_limb_exchanges(subject)
         self._marker_sigma_m = np.full(len(subject.markers), settings.marker_sigma_m)
         self._landmark = ~subject.markers.worn
-        self._has_landmarks = bool(self._landmark.any())
 
     @property
     def last(self) -> BodyState | None:
@@ -143,20 +143,13 @@ class Estimator:
         return predicted
 
     def local(self, joints: Floats) -> Floats:
-        """Return the markers of a pose relative to the root, (M, 3) [m]; those of the last pose asked for are remembered."""
-        asked, marker_m = self._local
-        if asked is not joints:
-            marker_m = compute_local_markers(self.subject.skeleton, joints[None], self.subject.joint, self.subject.offset_m)[0]
-            self._local = joints, marker_m
-        return marker_m
+        """Return the markers of a pose relative to the root, (M, 3) [m]."""
+        body = self.subject
+        return np.asarray(compute_local_markers(body.skeleton, joints[None], body.joint, body.offset_m)[0])
 
     def world(self, state: BodyState) -> Floats:
-        """Return the markers of a pose in the world, (M, 3) [m]; those of the last pose asked for are remembered."""
-        asked, marker_m = self._world
-        if asked is not state:
-            marker_m = self.local(state.joints) @ state.rotation.T + state.position_m
-            self._world = state, marker_m
-        return marker_m
+        """Return the markers of a pose in the world, (M, 3) [m]."""
+        return place_markers(self.local(state.joints), state)
 
     def estimate(self, frame: MarkerFrame, start: BodyState | None = None, near: Neighbours | None = None) -> Estimate | None:
         """Solve for the pose of one frame; None where even the root cannot be fitted. The belief is as it was until `accept`.
@@ -167,8 +160,9 @@ class Estimator:
         reference = start if predicted is None else predicted.state
         if reference is None:
             return None
-        placed = triangulate_landmarks(frame, self.rig, self._landmark) if self._has_landmarks else frame
-        root = self._root(placed, reference)
+        placed = triangulate_landmarks(frame, self.rig, self._landmark)
+        local_m = self.local(reference.joints)
+        root = self._root(placed, reference, local_m)
         if root is None:
             return None
         if start is not None and near is None:
@@ -177,24 +171,31 @@ class Estimator:
         hint = None if predicted is None and placed.any_valid else reference.joints[1:].ravel()
         neighbours = self._neighbours(self.query(placed, root, hint)) if near is None else near
         prior = self._prior(frame, predicted, (reference, root), neighbours)
-        share = self._share(prior.seconds)
-        observations = observations_from_markers(frame, self.rig, self._marker_sigma_m, self.world(reference), share)
+        share, iterations = self._share(prior.seconds), self._settings.max_iterations
+        expected_m = place_markers(local_m, reference)
+        observations = observations_from_markers(frame, self.rig, self._marker_sigma_m, expected_m, share)
         problem = self._problem(prior.model, prior.root, observations)
-        solution = self._solve(
-            problem, root if start is None else (prior.root.rotation, prior.root.position_m), start=prior.start
-        )
+        begin = root if start is None else (prior.root.rotation, prior.root.position_m)
+        solution = solve_pose(problem, begin, start=prior.start, max_iterations=iterations)
         local_energy = float(solution.energies[-1])
         if near is None and predicted is not None and self.filler is not None and is_partly_seen(frame):
             filled = self.filler.fill(problem, solution, frame.t_capture_ns, self._settings.pose_rate * prior.seconds)
             if filled is not None:
                 w, problem = (solution.joints - prior.model.mean)[1:].ravel(), filled
-                solution = self._solve(problem, (solution.rotation, solution.position_m), start=w)
-        state, origin = BodyState(frame.t_capture_ns, solution.joints, solution.rotation, solution.position_m), None
-        if predicted is not None:
-            origin = self.belief
-        energies = (float(solution.energies[-1]), start is not None, frame, local_energy)
+                solution = solve_pose(problem, (solution.rotation, solution.position_m), start=w, max_iterations=iterations)
+        state = BodyState(frame.t_capture_ns, solution.joints, solution.rotation, solution.position_m)
         return Estimate(
-            state, self.world(state), neighbours, *energies, prior, (problem, solution), self._search.memory, origin, share
+            state=state,
+            marker_m=self.world(state),
+            frame=frame,
+            near=neighbours,
+            prior=prior,
+            problem=problem,
+            solution=solution,
+            local_energy=local_energy,
+            search=self._search.memory,
+            origin=None if predicted is None else self.belief,
+            share=share,
         )
 
     def compute_landmark_share(self, seconds: float) -> float:
@@ -203,7 +204,7 @@ class Estimator:
 
     def _share(self, seconds: float) -> Floats | None:
         """Return the share of every marker's image points that counts, (M,), None where all of them do."""
-        return np.where(self._landmark, self.compute_landmark_share(seconds), 1.0) if self._has_landmarks else None
+        return np.where(self._landmark, self.compute_landmark_share(seconds), 1.0) if self._landmark.any() else None
 
     def _prior(self, frame: MarkerFrame, predicted: Belief | None, at: tuple[BodyState, Root], neighbours: Neighbours) -> Prior:
         """Return what is known of a frame before its markers; at: the pose it is expected near, and its root."""
@@ -227,7 +228,7 @@ class Estimator:
 
     def compute_deviations(self, estimate: Estimate) -> JointDeviations | None:
         """Return the standard deviations of the joints that expected errors are made of; None where nothing holds the pose."""
-        minimum, told = self._minimum_of(estimate), estimate.prior.told
+        minimum, told = estimate.minimum, estimate.prior.told
         solved = invert_definite(minimum.hessian)
         if solved is None or told is None:
             return None
@@ -236,35 +237,27 @@ class Estimator:
 
     def log_evidence(self, estimate: Estimate) -> float:
         """Return ln of the probability of a frame's markers where they are, given its prior."""
-        return -self._model.surprise(estimate.prior, estimate.state, self._minimum_of(estimate))
-
-    def _minimum_of(self, estimate: Estimate) -> Minimum:
-        """Return the minimum that an estimate is; those of the last are remembered."""
-        for asked, minimum in self._minima:
-            if asked is estimate:
-                return minimum
-        self._minima.appendleft((estimate, build_minimum(*estimate.solved)))
-        return self._minima[0][1]
+        return -self._model.surprise(estimate.prior, estimate.state, estimate.minimum)
 
     def accept(self, estimate: Estimate) -> None:
         """Go on from an estimate, and have the pose models follow it."""
-        self.conclude(estimate)
+        self.belief = self.conclude(estimate)
         self.teach(estimate)
 
-    def conclude(self, estimate: Estimate) -> None:
-        """Go on from an estimate, which may turn out wrong: the pose models do not follow it."""
-        self.belief = self._model.conclude(estimate.prior, estimate.state, self._minimum_of(estimate))
+    def conclude(self, estimate: Estimate) -> Belief:
+        """Return the belief after an estimate."""
+        return self._model.conclude(estimate.prior, estimate.state, estimate.minimum)
 
     def teach(self, estimate: Estimate) -> None:
         """Have the pose models follow an estimate, and check them on hidden markers if it is time."""
         if self.filler is None:
             return
-        if estimate.anew:
+        if estimate.origin is None:
             self.filler.lose()
         self.filler.accept(estimate.state)
         hidden = self.filler.hidden(estimate.frame)
         if hidden is not None:
-            self.filler.judge(*self._solved_without(self.filler, hidden, estimate), estimate.frame, hidden)
+            self.filler.pending = self._solved_without(self.filler, hidden, estimate)
 
     @property
     def memory(self) -> EstimatorMemory:
@@ -298,23 +291,26 @@ class Estimator:
         point = np.where(rays.monocular[:, None], rays.from_m, frame.point_m)
         return Query((point - t) @ R, np.where(rays.monocular, 1.0 / across2, weight), pose, pose_weight, rays.direction @ R)
 
-    def _root(self, frame: MarkerFrame, reference: BodyState) -> Root | None:
+    def _root(self, frame: MarkerFrame, reference: BodyState, local_m: Floats) -> Root | None:
         """Fit the root to the torso's markers, or to their rays where one camera alone sees the torso."""
-        torso, local_m = self.subject.markers.torso, self.local(reference.joints)
+        torso = self.subject.markers.torso
         root = fit_root_to_torso(frame, local_m, torso, (reference.rotation, reference.position_m))
         if root is None or np.count_nonzero(frame.valid & torso):
             return root
         sigmas = (self._settings.root_sigma_rad, self._settings.root_sigma_m)
         return fit_root_to_rays(find_monocular_rays(frame, self.rig), torso, local_m, root, sigmas)
 
-    def _neighbours(self, query: Query) -> Neighbours:
-        """Return the nearest examples."""
-        rows, distances = self._search.nearest(query, self._settings.neighbours)
-        found = weigh_neighbours(rows, self.examples.pose[rows], distances, self._settings.sharpness)
-        n_seen = int(np.count_nonzero(query.marker_weight))
-        return replace(found, informed=n_seen / (n_seen + 1.0))
+    def _find_neighbours(self, search: PoseSearch, query: Query) -> Neighbours:
+        """Return the nearest of the examples that are searched."""
+        rows, distances = search.nearest(query, self._settings.neighbours)
+        return weigh_neighbours(rows, search.examples.pose[rows], distances, self._settings.sharpness)
 
-    def _solved_without(self, filler: FillIn, hidden: Bools, estimate: Estimate) -> tuple[FrameProblem, Solution]:
+    def _neighbours(self, query: Query) -> Neighbours:
+        """Return the nearest examples, and how much the query was told by markers."""
+        n_seen = int(np.count_nonzero(query.marker_weight))
+        return replace(self._find_neighbours(self._search, query), informed=n_seen / (n_seen + 1.0))
+
+    def _solved_without(self, filler: FillIn, hidden: Bools, estimate: Estimate) -> HeldOutCheck:
         """Solve an estimated frame without some markers, (M,), for a held-out check.
 
         Without the past of their limb, too: markers that are really missing have been so for a while.
@@ -324,19 +320,22 @@ class Estimator:
         root = (state.rotation, state.position_m)
         query = self.query(left, root, state.joints[1:].ravel())
         query = replace(query, pose_weight=np.where(filler.moved_by(hidden), 0.0, query.pose_weight))
-        search = self._sample_search
-        rows, distances = search.nearest(query, self._settings.neighbours)
-        poses = search.examples.pose[rows]
-        prior = self._model.begin(state, weigh_neighbours(rows, poses, distances, self._settings.sharpness))
+        prior = self._model.begin(state, self._find_neighbours(self._sample_search, query))
         share = self._share(estimate.prior.seconds)
         observations = observations_from_markers(left, self.rig, self._marker_sigma_m, estimate.marker_m, share)
         problem = self._problem(prior.model, prior.root, observations)
-        return problem, self._solve(problem, root)
+        solution = solve_pose(problem, root, max_iterations=self._settings.max_iterations)
+        return HeldOutCheck(problem, solution, frame, hidden)
 
     def _problem(self, model: LocalModel, root: RootPrior, observations: Observations) -> FrameProblem:
         """Return what a frame is solved from."""
         body, markers = self.subject.skeleton, (self.subject.joint, self.subject.offset_m)
         return FrameProblem(body, markers, model, root, observations, self._settings.robust_sigmas, self._limits, self._grips)
+
+
+def place_markers(local_m: Floats, state: BodyState) -> Floats:
+    """Return markers relative to the root, (M, 3) [m], in the world, (M, 3) [m]."""
+    return np.asarray(local_m @ state.rotation.T + state.position_m)
 
 
 def is_partly_seen(frame: MarkerFrame) -> bool:

@@ -10,12 +10,11 @@ from dataclasses import dataclass, field, replace
 
 import numpy as np
 
-from calibration.camera import Rig
-from capture.packets import MarkerFrame, Points, Views
+from capture.packets import MarkerFrame, Points
 from config.arrays import Bools, Floats, Ints
 from config.settings import LabelSettings
 from database.geometry.rigid import RigidMotion
-from reconstruct.track.association import Association, ExpectedMarkers, associate
+from reconstruct.track.association import NOTHING_EXCHANGED, Association, ExpectedMarkers, Sighting, associate
 from reconstruct.track.belief import Belief, predict_points
 from reconstruct.track.estimator import Estimate, Estimator, EstimatorMemory
 from reconstruct.track.landmarks import doubt_landmarks, place_landmarks, rank_exchanges
@@ -37,7 +36,7 @@ class Hypothesis:
         score: ln of its probability, up to a constant of all.
         seen: markers that the last frame with any shows, (M,).
         lasting_m: residuals that markers keep, (M, 3) [m].
-        frame, estimate: the last, None where nothing was seen.
+        estimate: the pose of the frame.
         exchanged: what the landmarks of each view have exchanged, (V,) or none (0,).
     """
 
@@ -45,9 +44,13 @@ class Hypothesis:
     score: float
     seen: Bools
     lasting_m: Floats
-    frame: MarkerFrame
-    estimate: Estimate | None
-    exchanged: Ints = field(default_factory=lambda: np.zeros(0, np.int64))
+    estimate: Estimate
+    exchanged: Ints
+
+    @property
+    def frame(self) -> MarkerFrame:
+        """The markers of the frame, with labels."""
+        return self.estimate.frame
 
     @property
     def belief(self) -> Belief:
@@ -63,12 +66,15 @@ class Hypothesis:
 
 @dataclass(frozen=True, slots=True)
 class Branch:
-    """One way a hypothesis may go on: its association, the estimate solved from it, and the score with both."""
+    """One way a hypothesis may go on, or begin: the estimate solved from its labels, and the score with both.
 
-    origin: Hypothesis
-    association: Association
+    origin: the hypothesis before, None for a body that was found anew; exchanged: as of `Hypothesis`.
+    """
+
+    origin: Hypothesis | None
     estimate: Estimate
     score: float
+    exchanged: Ints = field(default_factory=lambda: NOTHING_EXCHANGED)
 
 
 def predict_markers(hypothesis: Hypothesis, t_ns: int, estimator: Estimator, s: LabelSettings) -> ExpectedMarkers:
@@ -86,80 +92,60 @@ def predict_markers(hypothesis: Hypothesis, t_ns: int, estimator: Estimator, s: 
 def track(
     hypotheses: Sequence[Hypothesis],
     expected: Sequence[ExpectedMarkers],
-    views: Views,
+    sighting: Sighting,
     points: Points,
-    rig: Rig,
     estimator: Estimator,
-    s: LabelSettings,
 ) -> list[Hypothesis]:
-    """Return the hypotheses after a moment, the likeliest first; none where none explains it."""
-    found = [
-        associate_all(each, views, points, rig, markers, estimator, s) for each, markers in zip(hypotheses, expected, strict=True)
-    ]
-    first = [(each, ways[0]) for each, ways in zip(hypotheses, found, strict=True)]
-    if len(first) == len(found[0]) == 1:
-        return [follow_branch(branch, estimator) for branch in solve_branch(*first[0], estimator, alone=True)]
-    branches = [branch for each, way in first for branch in solve_branch(each, way, estimator)]
+    """Return the hypotheses after a moment, the likeliest first; none where none explains it.
+
+    Args:
+        hypotheses: before the moment.
+        expected: markers as each expects them.
+        sighting: what is seen.
+        points: of the views.
+        estimator: of the subject.
+    """
+    found = [associate_all(each, sighting, points, own) for each, own in zip(hypotheses, expected, strict=True)]
+    ways = [(each, ways[0]) for each, ways in zip(hypotheses, found, strict=True)]
     others = [(each, way) for each, ways in zip(hypotheses, found, strict=True) for way in ways[1:]]
-    others.sort(key=lambda other: other[1].likeliness - other[0].score)
-    for each, way in others[: s.beam]:
-        branches += solve_branch(each, way, estimator)
+    ways += sorted(others, key=lambda other: other[1].likeliness - other[0].score)[: sighting.settings.beam]
+    branches = list[Branch]()
+    for origin, way in ways:
+        estimator.memory = origin.memory
+        estimate = estimator.estimate(way.frame)
+        if estimate is None or not np.isfinite(estimate.marker_m).all():
+            continue
+        score = origin.score  # which stays where there is no other way to weigh this one against
+        if len(ways) > 1:
+            score = FADING * score + (estimator.log_evidence(estimate) - way.cost)
+        branches.append(Branch(origin, estimate, score, way.exchanged))
     branches.sort(key=lambda branch: -branch.score)
-    return [follow_branch(branch, estimator) for branch in select_distinct_branches(branches, estimator.subject.markers.worn, s)]
+    kept = select_distinct_branches(branches, sighting.markers.worn, sighting.settings)
+    return [follow_branch(branch, estimator) for branch in kept]
 
 
-def associate_all(
-    hypothesis: Hypothesis,
-    views: Views,
-    points: Points,
-    rig: Rig,
-    expected: ExpectedMarkers,
-    estimator: Estimator,
-    s: LabelSettings,
-) -> list[Association]:
+def associate_all(hypothesis: Hypothesis, sighting: Sighting, points: Points, expected: ExpectedMarkers) -> list[Association]:
     """Return the likeliest ways to label a moment, with what the landmarks of each view may have exchanged; the best first.
 
     Args:
         hypothesis: that expects the markers.
-        views: what the cameras saw at one time.
+        sighting: what is seen.
         points: of the views.
-        rig: the cameras.
         expected: markers as they are expected.
-        estimator: of the subject.
-        s: settings of labels.
     """
-    markers = estimator.subject.markers
-    if markers.worn.all():
-        return associate(views, points, rig, expected, s, s.beam)
-    ways = associate(views, points, rig, expected.only(markers.worn), s, s.beam)
-    before = hypothesis.exchanged if len(hypothesis.exchanged) else np.zeros(len(views), np.int64)
-    exchanges = rank_exchanges(views, rig, markers, expected, before, s)
+    worn = sighting.markers.worn
+    if worn.all():
+        return associate(sighting, points, expected)
+    before = hypothesis.exchanged if len(hypothesis.exchanged) else np.zeros(len(sighting.views), np.int64)
+    exchanges = rank_exchanges(sighting, expected, before)
     found = []
-    for way in ways:
+    for way in associate(sighting, points, expected.only(worn)):
         for each in exchanges:
-            frame = place_landmarks(way.frame, views, rig, markers, expected.point_m, each.states, s)
-            frame = doubt_landmarks(frame, views, rig, markers, expected, each.states, s)
+            frame = place_landmarks(way.frame, sighting, expected.point_m, each.states)
+            frame = doubt_landmarks(frame, sighting, expected, each.states)
             likeliness = way.likeliness + each.likeliness
             found.append(Association(way.point, frame, way.cost + each.cost, likeliness, each.states))
-    return sorted(found, key=lambda way: way.likeliness)[: s.beam]
-
-
-def solve_branch(origin: Hypothesis, association: Association, estimator: Estimator, alone: bool = False) -> list[Branch]:
-    """Return the way a hypothesis goes on with an association, none where that has no pose.
-
-    Args:
-        origin, association: the hypothesis, and its labels of a frame.
-        estimator: solves the frame.
-        alone: whether there is no other way, which it would be weighed against: its score stays as it is.
-    """
-    estimator.memory = origin.memory
-    estimate = estimator.estimate(association.frame)
-    if estimate is None or not np.isfinite(estimate.marker_m).all():
-        return []
-    if alone:
-        return [Branch(origin, association, estimate, origin.score)]
-    gained = estimator.log_evidence(estimate) - association.cost
-    return [Branch(origin, association, estimate, FADING * origin.score + gained)]
+    return sorted(found, key=lambda way: way.likeliness)[: sighting.settings.beam]
 
 
 def select_distinct_branches(branches: Sequence[Branch], worn: Bools, s: LabelSettings) -> list[Branch]:
@@ -175,7 +161,7 @@ def select_distinct_branches(branches: Sequence[Branch], worn: Bools, s: LabelSe
 
 def _are_alike(first: Branch, second: Branch, worn: Bools) -> bool:
     """Return whether two branches have the same labels of what is worn, (M,), and nearly the same pose."""
-    one, other = first.association.frame, second.association.frame
+    one, other = first.estimate.frame, second.estimate.frame
     if not np.array_equal(one.seen[:, worn], other.seen[:, worn]):
         return False
     if not np.array_equal(one.image_px[:, worn], other.image_px[:, worn]):
@@ -186,18 +172,15 @@ def _are_alike(first: Branch, second: Branch, worn: Bools) -> bool:
 
 def follow_branch(branch: Branch, estimator: Estimator) -> Hypothesis:
     """Return the hypothesis after a branch's frame."""
-    frame, estimate, origin = branch.association.frame, branch.estimate, branch.origin
-    estimator.memory = origin.memory
-    search = estimate.search
-    estimator.conclude(estimate)
+    frame, estimate, origin = branch.estimate.frame, branch.estimate, branch.origin
+    before_m = np.zeros_like(estimate.marker_m) if origin is None else origin.lasting_m
     residual_m = frame.point_m - estimate.marker_m
-    lasting_m = np.where(
-        frame.valid[:, None], origin.lasting_m + LASTING * (residual_m - origin.lasting_m), FORGET * origin.lasting_m
-    )
+    lasting_m = np.where(frame.valid[:, None], before_m + LASTING * (residual_m - before_m), FORGET * before_m)
     lasting_m *= np.minimum(1.0, MAX_LASTING_M / np.maximum(np.linalg.norm(lasting_m, axis=1, keepdims=True), 1e-9))
-    memory = EstimatorMemory(estimator.belief, search)
-    seen = frame.shown if frame.shown.any() else origin.seen  # where nothing is seen, it is not the markers that are hidden
-    return Hypothesis(memory, branch.score, seen, lasting_m, frame, estimate, branch.association.exchanged)
+    # Where nothing is seen, it is not the markers that are hidden.
+    seen = frame.shown if origin is None or frame.shown.any() else origin.seen
+    memory = EstimatorMemory(estimator.conclude(estimate), estimate.search)
+    return Hypothesis(memory, branch.score, seen, lasting_m, estimate, branch.exchanged)
 
 
 def compute_misfit(hypothesis: Hypothesis) -> float:
@@ -206,8 +189,6 @@ def compute_misfit(hypothesis: Hypothesis) -> float:
     Landmarks of a view count by their share.
     """
     frame, estimate = hypothesis.frame, hypothesis.estimate
-    if estimate is None:
-        return 0.0
     share = estimate.share
     if share is None:
         shown, n = float(np.count_nonzero(frame.shown)), len(frame.shown)

@@ -23,18 +23,16 @@ from typing import NamedTuple
 import numpy as np
 
 from calibration.camera import Camera, Rig
-from capture.packets import Blobs, Landmarks, MarkerFrame, Points, Views
+from capture.packets import Landmarks, MarkerFrame, Points, Views
 from capture.stereo.labels import build_marker_frame
 from config.arrays import Floats, Ints
-from config.joints import N_JOINTS
 from config.landmarks import ABSENT, SOURCES, Exchange
 from config.markers import MarkerSet
 from config.settings import LabelSettings
-from database.geometry.kinematics import charted_from_local
-from reconstruct.history import BodyState
+from reconstruct.history import BodyState, build_tpose
 from reconstruct.observations import triangulate_landmarks
 from reconstruct.solve.root import Root, fit_root_to_torso
-from reconstruct.track.association import ExpectedMarkers, compute_image_derivatives
+from reconstruct.track.association import ExpectedMarkers, Sighting, compute_image_derivatives
 from reconstruct.track.estimator import Estimate, Estimator
 
 MIN_DEPTH_M = 0.3
@@ -71,36 +69,32 @@ class Exchanges:
     cost: float = 0.0
 
 
-def has_landmarks(views: Views) -> bool:
-    """Return whether some view has landmarks."""
-    return any(blobs is not None and blobs.landmarks is not None for blobs in views.blobs)
+def list_landmarks(views: Views) -> Iterator[tuple[int, Landmarks]]:
+    """List the views that have landmarks: their numbers, and these."""
+    for c, blobs in enumerate(views.blobs):
+        if blobs is not None and blobs.landmarks is not None:
+            yield c, blobs.landmarks
 
 
 def mark_absent(exchanged: Ints, views: Views) -> Ints:
     """Return what each view has exchanged, (V,), as ABSENT where it has no landmarks; (0,) as it is."""
-    there = [blobs is not None and blobs.landmarks is not None for blobs in views.blobs]
+    there = np.isin(np.arange(len(views)), [c for c, _ in list_landmarks(views)])
     return np.where(there, exchanged, ABSENT) if len(exchanged) else exchanged
 
 
-def rank_exchanges(
-    views: Views, rig: Rig, markers: MarkerSet, expected: ExpectedMarkers, before: Ints, s: LabelSettings
-) -> list[Exchanges]:
+def rank_exchanges(sighting: Sighting, expected: ExpectedMarkers, before: Ints) -> list[Exchanges]:
     """Return the likeliest states of all views, the best first: none that is hopeless beside it, at most `beam`.
 
     Args:
-        views: what the cameras saw at one time.
-        rig: the cameras.
-        markers: with the landmarks.
+        sighting: what is seen.
         expected: markers as they are expected.
         before: states of the moment before, (V,).
-        s: settings of labels.
     """
+    s = sighting.settings
     change = compute_change_costs(expected.seconds, s)
     found = [Exchanges(before.copy(), 0.0)]
-    for c, blobs in enumerate(views.blobs):
-        if blobs is None or blobs.landmarks is None:
-            continue
-        cost = _compute_state_costs(blobs.landmarks, rig.cameras[c], markers, expected, s) + change[before[c]]
+    for c, landmarks in list_landmarks(sighting.views):
+        cost = _compute_state_costs(landmarks, sighting.rig.cameras[c], sighting.markers, expected, s) + change[before[c]]
         more = []
         for each in found:
             for state in range(len(cost)):
@@ -150,9 +144,7 @@ def _compare(
     return _Apart(d2, 0.5 * (d2 - wide_d2 + np.log(np.linalg.det(S) / np.linalg.det(wide))))
 
 
-def doubt_landmarks(
-    frame: MarkerFrame, views: Views, rig: Rig, markers: MarkerSet, expected: ExpectedMarkers, states: Ints, s: LabelSettings
-) -> MarkerFrame:
+def doubt_landmarks(frame: MarkerFrame, sighting: Sighting, expected: ExpectedMarkers, states: Ints) -> MarkerFrame:
     """Return a frame in which landmarks count by the probability that they are seen, without those that are rather guessed.
 
     What a network does not see it guesses: a hand behind the back is said to be where the other one is. With g the probability
@@ -162,21 +154,18 @@ def doubt_landmarks(
 
     Args:
         frame: with the landmarks placed.
-        views: what the cameras saw at one time.
-        rig: the cameras.
-        markers: all markers.
-        expected: markers as they are expected.
+        sighting: with the views they are of.
+        expected: all markers as they are expected.
         states: of the views, (V,).
-        s: settings of labels.
     """
+    markers, s = sighting.markers, sighting.settings
     rows = np.flatnonzero(~markers.worn)
     seen, sigma = frame.seen.copy(), frame.sigma_px.copy()
-    for c, blobs in enumerate(views.blobs):
-        if blobs is None or blobs.landmarks is None:
-            continue
+    for c, landmarks in list_landmarks(sighting.views):
         source = SOURCES[states[c], markers.landmark[rows]]
-        astray = np.exp(np.minimum(_compare(blobs.landmarks, source, rig.cameras[c], markers, expected, s).astray, MOST_ASTRAY))
-        guessed = np.exp(np.minimum(s.landmark_steep * (s.landmark_score - blobs.landmarks.score[source]), 0.0))
+        apart = _compare(landmarks, source, sighting.rig.cameras[c], markers, expected, s)
+        astray = np.exp(np.minimum(apart.astray, MOST_ASTRAY))
+        guessed = np.exp(np.minimum(s.landmark_steep * (s.landmark_score - landmarks.score[source]), 0.0))
         expectedly = 1.0 + s.landmark_jumps * astray
         right = expectedly / (expectedly + guessed * astray)
         sigma[c, rows] /= np.sqrt(right)
@@ -199,29 +188,22 @@ def compute_sigma_px(at_m: Floats, score: Floats, camera: Camera, markers: Marke
     return np.asarray(camera.focal_px * markers.landmark_sigma_m[~markers.worn] / depth_m * blur)
 
 
-def place_landmarks(
-    frame: MarkerFrame, views: Views, rig: Rig, markers: MarkerSet, expected_m: Floats, states: Ints, s: LabelSettings
-) -> MarkerFrame:
+def place_landmarks(frame: MarkerFrame, sighting: Sighting, expected_m: Floats, states: Ints) -> MarkerFrame:
     """Return a frame of all markers from one of those worn, with the landmarks of the views in some states.
 
     Args:
         frame: markers that are worn.
-        views: what the cameras saw at one time.
-        rig: the cameras.
-        markers: all markers.
-        expected_m: about where they are, (M, 3) [m] world.
+        sighting: with the views.
+        expected_m: about where the markers are, (M, 3) [m] world.
         states: of the views, (V,).
-        s: settings of labels.
     """
-    frame, worn = frame.spread(markers.worn), markers.worn
+    markers, s = sighting.markers, sighting.settings
+    frame, rows = frame.spread(markers.worn), np.flatnonzero(~markers.worn)
     seen, image, sigma = frame.seen.copy(), frame.image_px.copy(), frame.sigma_px.copy()
-    rows = np.flatnonzero(~worn)
-    for c, blobs in enumerate(views.blobs):
-        if blobs is None or blobs.landmarks is None:
-            continue
-        camera, source = rig.cameras[c], SOURCES[states[c], markers.landmark[rows]]
-        score = blobs.landmarks.score[source]
-        image[c, rows] = blobs.landmarks.image_px[source]
+    for c, landmarks in list_landmarks(sighting.views):
+        camera, source = sighting.rig.cameras[c], SOURCES[states[c], markers.landmark[rows]]
+        score = landmarks.score[source]
+        image[c, rows] = landmarks.image_px[source]
         sigma[c, rows] = compute_sigma_px(expected_m[rows], score, camera, markers, s)
         seen[c, rows] = score >= s.landmark_score
     image *= seen[:, :, None]
@@ -230,63 +212,51 @@ def place_landmarks(
 
 @dataclass(frozen=True, slots=True)
 class FoundBody:
-    """A body found by landmarks: the frame, what its views have exchanged, (V,), the pose solved from it, and its cost."""
+    """A body found by landmarks: what its views have exchanged, (V,), the pose solved from these, and its cost."""
 
-    frame: MarkerFrame
     states: Ints
     estimate: Estimate
     cost: float
 
 
-def find_body(views: Views, rig: Rig, estimator: Estimator, s: LabelSettings) -> list[FoundBody]:
-    """Return the likeliest bodies that the landmarks of two views or more show, the best first; the belief is not used.
-
-    Args:
-        views: what the cameras saw at one time.
-        rig: the cameras.
-        estimator: of the subject.
-        s: settings of labels.
-    """
-    markers = estimator.subject.markers
-    shown = [c for c, blobs in enumerate(views.blobs) if _count_known(blobs, s) >= MIN_LANDMARKS]
+def find_body(sighting: Sighting, estimator: Estimator) -> list[FoundBody]:
+    """Return the likeliest bodies that the landmarks of two views or more show, the best first; the belief is not used."""
+    views, rig, markers, s = sighting.views, sighting.rig, sighting.markers, sighting.settings
+    known = {c: np.count_nonzero(landmarks.score >= s.landmark_score) for c, landmarks in list_landmarks(views)}
+    shown = [c for c, n in known.items() if n >= MIN_LANDMARKS]
     if len(shown) < 2:
         return []
     nothing = np.full(int(np.count_nonzero(markers.worn)), -1, np.int64)
     none = np.zeros(0, np.int64)
     points = Points(np.zeros((0, 3)), np.zeros((0, 3, 3)), none.reshape(len(views), 0), np.zeros(0), (none,) * len(views))
     frame = build_marker_frame(views, points, nothing)
-    tpose = charted_from_local(np.broadcast_to(np.eye(3), (N_JOINTS, 3, 3)))
+    local_m = estimator.local(build_tpose())
     about_m = np.tile(rig.middle_m + USUAL_DISTANCE_M * rig.ahead, (len(markers), 1))
-    starts = list[tuple[float, int, Ints, Root]]()
+    starts = list[tuple[float, Ints, Root]]()
     for states in _list_states(len(views), shown):
-        placed = place_landmarks(frame, views, rig, markers, about_m, states, s)
+        placed = place_landmarks(frame, sighting, about_m, states)
         lifted = triangulate_landmarks(placed, rig, ~markers.worn)
-        root = fit_root_to_torso(lifted, estimator.local(tpose), markers.torso, None)
+        root = fit_root_to_torso(lifted, local_m, markers.torso, None)
         if root is not None and root[0][1, 1] > MIN_UPRIGHT:
             disagreeing = np.count_nonzero(placed.shown & ~lifted.valid)
-            starts.append((_judge_start(states, root, rig) + DISAGREES * disagreeing, len(starts), states, root))
-    starts.sort(key=lambda start: start[:2])
-    found = [_solve_body(views, rig, estimator, frame, states, root, s) for _, _, states, root in starts[:N_STARTS]]
+            starts.append((_judge_start(states, root, rig) + DISAGREES * disagreeing, states, root))
+    starts.sort(key=lambda start: start[0])
+    found = [_solve_body(sighting, estimator, frame, states, root) for _, states, root in starts[:N_STARTS]]
     return sorted((each for each in found if each is not None), key=lambda each: each.cost)[: s.beam]
 
 
-def _solve_body(
-    views: Views, rig: Rig, estimator: Estimator, frame: MarkerFrame, states: Ints, root: Root, s: LabelSettings
-) -> FoundBody | None:
+def _solve_body(sighting: Sighting, estimator: Estimator, frame: MarkerFrame, states: Ints, root: Root) -> FoundBody | None:
     """Return the pose solved from the landmarks in some states, beginning with a T-pose; None where there is none."""
-    markers = estimator.subject.markers
-    tpose = charted_from_local(np.broadcast_to(np.eye(3), (N_JOINTS, 3, 3)))
-    state = BodyState(views.t_capture_ns, tpose, *root)
-    estimate: Estimate | None = None
+    state, estimate = BodyState(sighting.views.t_capture_ns, build_tpose(), root[0], root[1]), None
     for _ in range(2):  # from where the T-pose is, then from there
-        placed = place_landmarks(frame, views, rig, markers, estimator.world(state), states, s)
+        placed = place_landmarks(frame, sighting, estimator.world(state), states)
         estimate = estimator.estimate(placed, state)
         if estimate is None or not np.isfinite(estimate.marker_m).all():
             return None
         state = estimate.state
     assert estimate is not None
-    cost = _judge_start(states, (state.rotation, state.position_m), rig) - estimator.log_evidence(estimate)
-    return FoundBody(placed, states, estimate, cost)
+    cost = _judge_start(states, (state.rotation, state.position_m), sighting.rig) - estimator.log_evidence(estimate)
+    return FoundBody(states, estimate, cost)
 
 
 def _judge_start(states: Ints, root: Root, rig: Rig) -> float:
@@ -298,11 +268,6 @@ def _judge_start(states: Ints, root: Root, rig: Rig) -> float:
 def is_turned(states: Ints) -> bool:
     """Return whether all views have the upper body exchanged, (V,): it may be the body that is turned the other way."""
     return bool(len(states)) and bool((states >= Exchange.UPPER).all())
-
-
-def _count_known(blobs: Blobs | None, s: LabelSettings) -> int:
-    """Return how many landmarks a view shows."""
-    return 0 if blobs is None or blobs.landmarks is None else int(np.count_nonzero(blobs.landmarks.score >= s.landmark_score))
 
 
 def _list_states(n_views: int, shown: list[int]) -> Iterator[Ints]:

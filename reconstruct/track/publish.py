@@ -28,7 +28,7 @@ def estimate_errors(hypotheses: Sequence[Hypothesis], estimator: Estimator) -> F
     that is unusually far from what is seen is less sure by as much (the ratio of Birge 1932).
     """
     first = hypotheses[0]
-    error_m = None if first.estimate is None else estimator.error_m(first.estimate)
+    error_m = estimator.error_m(first.estimate)
     if error_m is None:
         return None
     error_m = np.minimum(error_m * math.sqrt(max(1.0, compute_misfit(first) / UNUSUAL)), MAX_ERROR_M)

@@ -15,7 +15,7 @@ from database.geometry.rigid import RigidMotion
 from reconstruct.history import BodyState
 from reconstruct.labelling.monocular import ViewAcquirer
 from reconstruct.track.acquisition import Acquirer
-from reconstruct.track.association import Association, ExpectedMarkers, compute_label_cost
+from reconstruct.track.association import ExpectedMarkers, Sighting, compute_label_cost
 from reconstruct.track.estimator import Estimate, Estimator, EstimatorMemory
 from reconstruct.track.hypotheses import UNUSUAL, Branch, Hypothesis, compute_misfit, follow_branch, predict_markers, track
 from reconstruct.track.landmarks import find_body, is_turned
@@ -86,11 +86,12 @@ class Tracker:
     def step(self, views: Views, points: Points, expected: Sequence[ExpectedMarkers]) -> TrackedMoment:
         """Track a moment; points: points of the views; expected: markers expected in this moment."""
         before, estimator, t_ns = self.hypotheses, self._estimator, views.t_capture_ns
-        found = track(before, expected, views, points, estimator.rig, estimator, self._settings.label) if before else []
+        sighting = Sighting(views, estimator.rig, self._subject.markers, self._settings.label)
+        found = track(before, expected, sighting, points, estimator) if before else []
         switched = bool(found) and len(before) > 1 and not _continues_from(found[0], before[0])
         acquired = False
         if not found or self._is_due(found[0], t_ns, len(points.point_m)):
-            anew = self._acquired(views, points, found, expected)
+            anew = self._acquired(sighting, points, found, expected)
             if anew:
                 acquired = not found or anew[0].score > found[0].score
                 found = sorted([*found, *anew], key=lambda each: -each.score)[: self._settings.label.beam]
@@ -103,8 +104,7 @@ class Tracker:
             return TrackedMoment(build_marker_frame(views, points, nothing).spread(markers.worn), ())
         first = self.hypotheses[0]
         estimator.memory = first.memory
-        if first.estimate is not None:
-            estimator.teach(first.estimate)
+        estimator.teach(first.estimate)
         self._judge(first, acquired)
         return TrackedMoment(first.frame, self.hypotheses, acquired, switched, self._misfit > UNUSUAL)
 
@@ -125,12 +125,13 @@ class Tracker:
         return [each for each in found if np.trace(each.belief.covariance[69:72, 69:72]) < 3.0 * limit2]
 
     def _acquired(
-        self, views: Views, points: Points, found: Sequence[Hypothesis], expected: Sequence[ExpectedMarkers]
+        self, sighting: Sighting, points: Points, found: Sequence[Hypothesis], expected: Sequence[ExpectedMarkers]
     ) -> list[Hypothesis]:
         """Return hypotheses of a body that is sought anywhere, the likeliest first; none where there is none, or it is known."""
-        self._estimator.memory = found[0].memory if found else EstimatorMemory(None, (None, np.inf))
+        self._estimator.memory = found[0].memory if found else EstimatorMemory()
         if not self._subject.markers.worn.all():
-            return self._found_by_landmarks(views, found)
+            return self._found_by_landmarks(sighting, found)
+        views = sighting.views
         camera = find_lone_view(views, MIN_BLOBS)
         last = found[0].belief.state if found else None
         new = self._acquire(views, points, last) if camera is None else self._acquire_in_view(views, camera, last, bool(found))
@@ -140,38 +141,25 @@ class Tracker:
         estimate = self._estimator.estimate(frame, start)
         if estimate is None or not np.isfinite(estimate.marker_m).all() or _is_known(estimate, found):
             return []
-        nothing, score = np.zeros((len(self._subject.markers), 3)), 0.0
-        if found and found[0].estimate is not None:
-            known_gain = self._gain(found[0].frame, found[0].estimate, expected[0])
-            score = found[0].score - ANEW + self._gain(frame, estimate, expected[0]) - known_gain
-        origin = Hypothesis(EstimatorMemory(None, estimate.search), score, frame.shown, nothing, frame, None)
-        association = Association(np.zeros(0, np.int64), frame, 0.0, 0.0)
-        return [follow_branch(Branch(origin, association, estimate, score), self._estimator)]
+        score = 0.0
+        if found:
+            score = found[0].score - ANEW + self._gain(estimate, expected[0]) - self._gain(found[0].estimate, expected[0])
+        return [follow_branch(Branch(None, estimate, score), self._estimator)]
 
-    def _found_by_landmarks(self, views: Views, found: Sequence[Hypothesis]) -> list[Hypothesis]:
+    def _found_by_landmarks(self, sighting: Sighting, found: Sequence[Hypothesis]) -> list[Hypothesis]:
         """Return hypotheses of bodies that the landmarks of two views show."""
-        estimator, nothing, anew = self._estimator, np.zeros((len(self._subject.markers), 3)), list[Hypothesis]()
-        bodies = find_body(views, estimator.rig, estimator, self._settings.label)
+        bodies = find_body(sighting, self._estimator)
         # Where what is followed was found again, the others are as likely beside it as they were found to be.
         known = [each.cost for each in bodies if _is_known(each.estimate, found[:1])]
-        before, least = (
-            (found[0].score - ANEW) if found else 0.0,
-            min(known, default=min((each.cost for each in bodies), default=0.0)),
-        )
-        for body in bodies:
-            if _is_known(body.estimate, found):
-                continue
-            score = before + least - body.cost
-            origin = Hypothesis(EstimatorMemory(None, body.estimate.search), score, body.frame.shown, nothing, body.frame, None)
-            association = Association(np.zeros(0, np.int64), body.frame, 0.0, 0.0, body.states)
-            each = follow_branch(Branch(origin, association, body.estimate, score), estimator)
-            if compute_misfit(each) < UNUSUAL:
-                anew.append(each)
-        return anew
+        before, least = found[0].score - ANEW if found else 0.0, min(known or [each.cost for each in bodies], default=0.0)
+        new = (body for body in bodies if not _is_known(body.estimate, found))
+        branches = (Branch(None, body.estimate, before + least - body.cost, body.states) for body in new)
+        anew = [follow_branch(branch, self._estimator) for branch in branches]
+        return [each for each in anew if compute_misfit(each) < UNUSUAL]
 
-    def _gain(self, frame: MarkerFrame, estimate: Estimate, expected: ExpectedMarkers) -> float:
+    def _gain(self, estimate: Estimate, expected: ExpectedMarkers) -> float:
         """Return ln of the probability of a frame's labels and of the markers where they are."""
-        return self._estimator.log_evidence(estimate) - compute_label_cost(frame, expected, self._settings.label)
+        return self._estimator.log_evidence(estimate) - compute_label_cost(estimate.frame, expected, self._settings.label)
 
     def _acquire(self, views: Views, points: Points, last: BodyState | None) -> tuple[MarkerFrame, BodyState] | None:
         """Return labels without a prediction, and the pose to start from."""
@@ -198,10 +186,10 @@ class Tracker:
 
 def _is_known(estimate: Estimate, found: Sequence[Hypothesis]) -> bool:
     """Return whether a pose is one of a hypothesis."""
-    known = (each.estimate.marker_m for each in found if each.estimate is not None)
+    known = (each.estimate.marker_m for each in found)
     return any(np.linalg.norm(marker_m - estimate.marker_m, axis=1).max() < OTHER_M for marker_m in known)
 
 
 def _continues_from(after: Hypothesis, before: Hypothesis) -> bool:
     """Return whether a hypothesis goes on from another: its prediction began at that pose."""
-    return after.estimate is not None and after.estimate.origin is before.belief
+    return after.estimate.origin is before.belief

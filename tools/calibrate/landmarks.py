@@ -20,6 +20,7 @@ from config.markers import MarkerSet
 from config.settings import Settings
 from database.geometry.skeleton import Skeleton
 from reconstruct.observations import triangulate_landmarks
+from reconstruct.track.association import Sighting
 from reconstruct.track.landmarks import place_landmarks
 
 MIN_FRAMES = 5
@@ -81,7 +82,7 @@ def _average(
     frames = list[MarkerFrame]()
     for pair in pairs:
         empty = build_marker_frame(pair, match(pair, rig, settings.match, None), nothing)
-        frame = place_landmarks(empty, pair, rig, markers, at_m, states, settings.label)
+        frame = place_landmarks(empty, Sighting(pair, rig, markers, settings.label), at_m, states)
         frames.append(triangulate_landmarks(frame, rig, landmark))
     point = np.array([frame.point_m for frame in frames]).reshape(len(frames), len(markers), 3)
     seen = np.array([frame.valid for frame in frames]).reshape(len(frames), len(markers))

@@ -15,6 +15,7 @@ from reconstruct.track.association import (
     GATE2,
     Association,
     ExpectedMarkers,
+    Sighting,
     associate,
     compute_point_costs,
 )
@@ -73,9 +74,10 @@ def labels_of(association: Association, views: Views, marker_m: Floats) -> tuple
     return right, wrong
 
 
-def associated(views: Views, expected: ExpectedMarkers, count: int = 4) -> list[Association]:
+def associated(views: Views, expected: ExpectedMarkers) -> list[Association]:
     """Return the associations of views."""
-    return associate(views, match(views, RIG, Settings().match, expected.point_m), RIG, expected, S, count)
+    points = match(views, RIG, Settings().match, expected.point_m)
+    return associate(Sighting(views, RIG, SUBJECT.markers, S), points, expected)
 
 
 def test_markers_near_where_they_are_expected_get_their_labels() -> None:

@@ -1,15 +1,13 @@
 """Hypotheses: those that are alike are merged, those that are far less likely are dropped, and no more than a few go on."""
 
 from dataclasses import replace
-from typing import cast
 from unittest.mock import Mock
 
 import numpy as np
 
 from config.settings import LabelSettings
-from reconstruct.track.association import Association
 from reconstruct.track.estimator import Estimate
-from reconstruct.track.hypotheses import SAME_M, Branch, Hypothesis, select_distinct_branches
+from reconstruct.track.hypotheses import SAME_M, Branch, select_distinct_branches
 from tests.support.people import bent_pose, marker_frame_of, person, worn_markers
 
 S = LabelSettings()
@@ -21,9 +19,7 @@ def branch(score: float, off_m: float = 0.0, label: int = 0) -> Branch:
     """Return a branch whose markers are off the others', with labels of its own."""
     frame = marker_frame_of(MARKER_M)
     frame = replace(frame, image_px=frame.image_px + label)
-    association = Association(np.arange(len(MARKER_M)), frame, 0.0, 0.0)
-    estimate = Mock(Estimate, marker_m=MARKER_M + [off_m, 0.0, 0.0])
-    return Branch(cast(Hypothesis, None), association, estimate, score)
+    return Branch(None, Mock(Estimate, frame=frame, marker_m=MARKER_M + [off_m, 0.0, 0.0]), score)
 
 
 def scores(*branches: Branch) -> list[float]:

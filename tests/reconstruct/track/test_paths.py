@@ -9,7 +9,7 @@ from capture.packets import Views
 from config.settings import Settings
 from reconstruct.pipeline import Pipeline
 from reconstruct.pose import Pose, TrackingState
-from reconstruct.track.paths import Paths
+from reconstruct.track.paths import extend_paths
 from tests.support.people import front_rig, person, seen_pair, t_pose_clip, table_of, walk, worn_markers
 from tests.support.performances import Performance
 
@@ -18,12 +18,8 @@ GAP = range(25, 45)
 
 
 def test_a_path_is_that_of_the_parents_and_goes_on_from_the_likeliest_where_there_is_none() -> None:
-    paths = Paths[str]()
-    paths.follow([None], ["a"])
-    paths.follow([0, 0], ["b", "c"])
-    paths.follow([1, None, 0], ["d", "e", "f"])
-    assert paths.every == [("a", "c", "d"), ("a", "b", "e"), ("a", "b", "f")]
-    assert paths.likeliest == ("a", "c", "d")
+    paths = extend_paths([("a",)], [0, 0], ["b", "c"])
+    assert extend_paths(paths, [1, None, 0], ["d", "e", "f"]) == [("a", "c", "d"), ("a", "b", "e"), ("a", "b", "f")]
 
 
 @pytest.fixture(scope="module")
