@@ -50,8 +50,8 @@ TIMED = {
     "reconstruct.solve.solver.run_levenberg_marquardt": "solve",
     "reconstruct.track.estimator.Estimator.error_m": "expected errors",
     "reconstruct.pipeline.Pipeline._packet": "packet",
-    "reconstruct.finish.filter.OutputFilter.filtered": "filter",
-    "reconstruct.finish.stage.PoseFeet.held": "feet",
+    "reconstruct.finish.filter.OutputFilter.step": "filter",
+    "reconstruct.finish.stage.PoseFeet.step": "feet",
     f"{__name__}.compose_pose_message": "message",
     f"{__name__}.encode_message": "message",
 }

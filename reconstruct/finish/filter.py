@@ -99,17 +99,11 @@ class OutputFilter:
 
         Joints and root are filtered; the markers stay those of the solver.
         """
-        rotvec, root_m = self.filtered(pose)
-        return pose if rotvec is pose.rotvec else replace(pose, rotvec=rotvec, root_m=root_m)
-
-    def filtered(self, pose: Pose) -> tuple[Floats, Floats]:
-        """Return joints and root to publish, those of the pose itself where `step` returns that."""
-        given = pose.rotvec, pose.root_m
         if not self._settings.output:
-            return given
+            return pose
         if pose.state is TrackingState.LOST or not (is_all_finite(pose.rotvec) and is_all_finite(pose.root_m)):
             self.forget()
-            return given
+            return pose
         dt_s = 0.0 if self._last_ns is None else (pose.t_capture_ns - self._last_ns) * 1e-9
         self._last_ns = pose.t_capture_ns
         low = 1.0 - math.exp(-2.0 * math.pi * self._settings.still_hz * dt_s) if 0.0 < dt_s <= MAX_GAP_S else 1.0
@@ -117,8 +111,8 @@ class OutputFilter:
         elapsed = ElapsedTime(dt_s, low)
         solved = make_read_only(pose.rotvec), make_read_only(pose.root_m)
         if _filter_pose(solved[0], solved[1], self._chain, elapsed, self._limits, self._memory, rotvec, root_m):
-            return rotvec, root_m
-        return given
+            return replace(pose, rotvec=rotvec, root_m=root_m)
+        return pose
 
 
 class ElapsedTime(NamedTuple):

@@ -60,28 +60,16 @@ class PoseFeet:
             rows: the pose's nearest poses in the database, (K,).
             weights: theirs, (K,), equal if None.
         """
-        return self.held(pose, pose.rotvec, pose.root_m, rows, weights)
-
-    def held(self, pose: Pose, rotvec: Floats, root_m: Floats, rows: Ints | None, weights: Floats | None) -> Pose:
-        """Return `step` of a pose with another body.
-
-        Args:
-            pose: the pose as solved.
-            rotvec: joints in place of the pose's, (J, 3) [rad].
-            root_m: root in place of the pose's, (3,) [m].
-            rows: rows of its nearest poses in the database, (K,), or None.
-            weights: weights of these, (K,); None for equal ones.
-        """
         if pose.state is TrackingState.LOST:
             self.forget()
             return replace(pose, contacts=np.zeros(N_POINTS, bool))
         share = UNKNOWN
         if rows is not None and self._labels is not None:
             share = compute_contact_share(self._labels, rows, np.ones(len(rows)) if weights is None else weights)
-        step = self._lock.step(pose.t_capture_ns, rotvec, root_m, share, find_seen_feet(self._subject, pose.seen))
         subject = self._subject
-        marker_m = compute_world_markers(subject.skeleton, step.rotvec, root_m, subject.joint, subject.offset_m)
-        return replace(pose, rotvec=step.rotvec, root_m=root_m, marker_m=marker_m, contacts=step.contact)
+        step = self._lock.step(pose.t_capture_ns, pose.rotvec, pose.root_m, share, find_seen_feet(subject, pose.seen))
+        marker_m = compute_world_markers(subject.skeleton, step.rotvec, pose.root_m, subject.joint, subject.offset_m)
+        return replace(pose, rotvec=step.rotvec, marker_m=marker_m, contacts=step.contact)
 
 
 def build_pose_feet(subject: Subject, table: PoseTable, settings: FeetSettings) -> PoseFeet:
@@ -135,8 +123,7 @@ class Finish:
             rows: rows of its nearest poses in the database, (K,), or None.
             weights: weights of these, (K,); None for equal ones.
         """
-        rotvec, root_m = self._filter.filtered(pose)
-        rotvec = self._unseen.followed(pose, rotvec, rows)
+        pose = self._unseen.step(self._filter.step(pose), rows)
         if pose.state is not TrackingState.TRACKING:
             rows = weights = None
-        return self._feet.held(pose, rotvec, root_m, rows, weights)
+        return self._feet.step(pose, rows, weights)

@@ -81,27 +81,17 @@ class UnseenChains:
 
         The markers stay those of the solver.
         """
-        rotvec = self.followed(pose, pose.rotvec, rows)
-        return pose if rotvec is pose.rotvec else replace(pose, rotvec=rotvec)
-
-    def followed(self, pose: Pose, rotvec: Floats, rows: Ints | None) -> Floats:
-        """Return the joints of `step` for a pose with other joints, (J, 3) [rad].
-
-        Args:
-            pose: the pose as solved.
-            rotvec: joints in place of the pose's, (J, 3) [rad].
-            rows: rows of its nearest poses in the database, (K,), or None.
-        """
         if pose.state is TrackingState.LOST:
             self.forget()
-            return rotvec
+            return pose
+        rotvec = pose.rotvec
         unmarked = find_unmarked_chains(self._subject.joint[pose.seen.any(axis=0)])
         for first, chain in self._chains.items():
             if first in unmarked:
                 rotvec = self._followed(chain, pose.t_capture_ns, rotvec, rows)
             else:
                 chain.x = None
-        return rotvec
+        return pose if rotvec is pose.rotvec else replace(pose, rotvec=rotvec)
 
     def _followed(self, chain: _Chain, t_ns: int, rotvec: Floats, rows: Ints | None) -> Floats:
         """Return rotation vectors, (J, 3), with those of one chain following."""

@@ -300,6 +300,10 @@ class Hypotheses:
         """Return some of the hypotheses."""
         return Hypotheses(self.choice[rows], self.root[rows], self.pose[rows], self.number[rows], self.cost_m[rows])
 
+    def joined(self, other: "Hypotheses") -> "Hypotheses":
+        """Return these hypotheses and others."""
+        return Hypotheses(**{name: np.concatenate([getattr(self, name), getattr(other, name)]) for name in self.__slots__})
+
     def distinct(self) -> "Hypotheses":
         """Return the hypothesis of least cost of each labelling, the least cost first."""
         order = np.argsort(self.cost_m, kind="stable")

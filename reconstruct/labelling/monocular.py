@@ -36,8 +36,7 @@ GATES_M = (0.30, 0.22, 0.18, 0.18)  # of the rounds of refinement
 DEPTHS_M = np.array((0.8, 12.0))
 MIN_DEPTH_M = 0.2
 LOOSE = (0.5, 1.0)  # standard deviations of a placement's root: rotation [rad], position [m]
-SURE_M, LIKELY_M, LATE_M = 0.025, 0.055, 0.07  # cost of a labelling that is trusted: alone, with a margin, after PATIENCE_S
-MIN_MARGIN, PATIENCE_S = 1.2, 0.7
+SURE_M, LIKELY_M, MIN_MARGIN = 0.025, 0.07, 1.2  # cost of a labelling that is trusted: alone, and with a margin
 LEFT_OVER_M = 0.30  # distance that a marker without a blob counts while one is left over
 
 
@@ -203,11 +202,10 @@ class AcquiredView:
     cost_m: float
     margin: float
 
-    def trusted(self, waited_s: float) -> bool:
-        """Return whether to use it: it fits closely, and no other nearly as well; less closely after PATIENCE_S."""
-        if self.cost_m < SURE_M or (self.cost_m < LIKELY_M and self.margin > MIN_MARGIN):
-            return True
-        return waited_s > PATIENCE_S and self.cost_m < LATE_M and self.margin > MIN_MARGIN
+    @property
+    def trusted(self) -> bool:
+        """Whether to use it: it fits closely, or no other nearly as well."""
+        return self.cost_m < SURE_M or (self.cost_m < LIKELY_M and self.margin > MIN_MARGIN)
 
 
 class ViewAcquirer:

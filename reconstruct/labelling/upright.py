@@ -35,19 +35,14 @@ class PoseIndex(NamedTuple):
     member: Ints
 
 
-def build_pose_index(poses: Floats, n_centers: int, seed: int = 0) -> PoseIndex:
+def build_pose_index(poses: Floats, n_centers: int) -> PoseIndex:
     """Build the index of poses (N, M, 3): centres that cover them, and the poses nearest to each.
 
     Half of the centres are each the pose farthest from those before it (Gonzalez 1985), so that no pose is far from all; the
     others are drawn at random, so that lists are short where poses are dense.
-
-    Args:
-        poses: markers of upright poses, (N, M, 3) [m].
-        n_centers: number of centres.
-        seed: seed of the random numbers.
     """
     flat = poses.reshape(len(poses), -1).astype(np.float32)
-    drawn = np.random.default_rng(seed).permutation(len(flat))[: n_centers // 2]
+    drawn = np.random.default_rng(0).permutation(len(flat))[: n_centers // 2]
     distance = np.full(len(flat), np.inf, np.float32)
     owner = np.zeros(len(flat), np.int64)
     chosen: list[int] = []

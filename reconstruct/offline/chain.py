@@ -60,7 +60,7 @@ class MarkerTrust:
 
 EXACT = MarkerTrust(MARKER_SIGMA_M, 0.03, 0.03)  # bodies that are known exactly; and labels, which markers have to tell apart
 # Errors of a calibration last: a marker that sits 2 cm elsewhere is wrong in all frames, which do not average it out. So poses
-# are found that depend on it little, then where the markers sit in them (`worn`), and poses again, with bones that are still off.
+# are found that depend on it little, then where the markers sit in them (`take`), and poses again, with bones that are still off.
 # In gaps the motion on both sides knows more than neighbours do, whose errors last there, too.
 CALIBRATED, WORN = MarkerTrust(0.02, 0.3, 0.03), MarkerTrust(0.012, 0.1, 0.03)
 

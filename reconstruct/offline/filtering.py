@@ -60,16 +60,13 @@ class TakeFilter:
         seen_s = np.full(len(self._subject.markers), motion.seconds[-1])
         return FilterState(ChainHead(motion, hessian, np.zeros(len(hessian)), 0.0), priors, seen_s)
 
-    def advance(
-        self, state: FilterState, frames: Sequence[MarkerFrame], seconds: Floats, iterations: int = ITERATIONS
-    ) -> tuple[FilterState, TakeMotion]:
+    def advance(self, state: FilterState, frames: Sequence[MarkerFrame], seconds: Floats) -> tuple[FilterState, TakeMotion]:
         """Return the state after the next frames, and their poses.
 
         Args:
             state: state after the frames before.
             frames: the markers of each frame.
             seconds: times of the frames, (N,) [s].
-            iterations: Gauss-Newton iterations in each frame.
         """
         head = state.belief.motion
         new = extrapolate_motion(head, seconds)
@@ -78,7 +75,7 @@ class TakeFilter:
         query = compute_query_markers(self._subject, frames, new, seconds[:, None] - last_s)
         priors = state.priors.then(self._priors.fit(new, query, slice(0, len(frames)), None))
         chain = Chain(self._subject, self._rig, [*frames[:1]] * HEAD + [*frames], priors, self._limits, head=state.belief)
-        motion, _ = chain.solve(head.then(new), iterations)
+        motion, _ = chain.solve(head.then(new), ITERATIONS)
         belief = chain.belief(motion, state.belief.energy)
         return FilterState(belief, priors.part(slice(-HEAD, None)), last_s[-1]), motion.part(slice(HEAD, None))
 

@@ -19,11 +19,8 @@ from config.arrays import Bools, Floats, Ints
 from reconstruct.offline.priors import compute_seconds_to_seen
 from reconstruct.offline.tracks import PointTracks
 
-SIGMA_M, UNSEEN_M_S, MAX_UNSEEN_M = (
-    0.03,
-    0.2,
-    0.25,
-)  # of a marker's place in solved poses; growing with the time to where it is seen
+# Of a marker's place in solved poses; growing with the time to where it is seen.
+SIGMA_M, UNSEEN_M_S, MAX_UNSEEN_M = 0.03, 0.2, 0.25
 INDEPENDENT_S, MAX_INDEPENDENT = 0.1, 4.0  # time after which a frame of a track tells something new; how many such count
 GATE2 = 25.0  # mean squared distance in sigmas beyond which no label is better
 LIVE = 400.0  # by how much another label must be likelier than that of live reconstruction: poses were solved with this
@@ -149,7 +146,7 @@ def build_labelled_frame(live: MarkerFrame, views: Views, points: Points, rig: R
     if not alone.any():
         return frame
     seen, image, sigma = frame.seen.copy(), frame.image_px.copy(), frame.sigma_px.copy()
-    for c, m in zip(*np.nonzero(alone), strict=True):
+    for c, m in np.argwhere(alone).tolist():
         if not (np.linalg.norm(image[c, seen[c]] - live.image_px[c, m], axis=1) < SAME_PX).any():
             seen[c, m], image[c, m], sigma[c, m] = True, live.image_px[c, m], live.sigma_px[c, m]
     return replace(frame, seen=seen, image_px=image, sigma_px=sigma)

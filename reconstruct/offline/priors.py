@@ -63,11 +63,12 @@ class FramePriors:
 
     def part(self, frames: slice) -> "FramePriors":
         """Return those of some frames."""
-        return FramePriors(*(getattr(self, field.name)[frames] for field in fields(self)))
+        return FramePriors(**{field.name: getattr(self, field.name)[frames] for field in fields(self)})
 
     def then(self, after: "FramePriors") -> "FramePriors":
         """Return these and those of the frames after them."""
-        return FramePriors(*(np.concatenate([getattr(self, f.name), getattr(after, f.name)]) for f in fields(self)))
+        both = {f.name: (getattr(self, f.name), getattr(after, f.name)) for f in fields(self)}
+        return FramePriors(**{name: np.concatenate(parts) for name, parts in both.items()})
 
     def widened(self, variance: Floats) -> "FramePriors":
         """Return the priors with wider Gaussians of poses; variance: factor of each coordinate's, (D,)."""
@@ -96,11 +97,9 @@ class NeighbourPriors:
             own: the take's own frames as examples, or None.
         """
         n = part.stop - part.start
-        square, line = (n, DOFS, DOFS), (n, DOFS)
-        pose, step, bend = (np.empty(line) for _ in range(3))
-        precisions = [np.empty(square) for _ in range(3)]
-        rows = np.zeros((n, NEIGHBOURS), np.int64)
-        found = FramePriors(pose, precisions[0], step, precisions[1], bend, precisions[2], rows)
+        pose, step, bend = np.empty((3, n, DOFS))
+        of_pose, of_step, of_bend = np.empty((3, n, DOFS, DOFS))
+        found = FramePriors(pose, of_pose, step, of_step, bend, of_bend, np.zeros((n, NEIGHBOURS), np.int64))
         for k, t in enumerate(range(part.start, part.stop)):
             self._fit_frame(k, t, motion, markers, own, found)
         return found

@@ -14,6 +14,7 @@ import numpy as np
 
 from capture.packets import MarkerFrame
 from config.arrays import Floats, Ints
+from numerics.assignment import find_likeliest_assignments
 from reconstruct.offline.chain import MARKER_SIGMA_M
 from reconstruct.offline.filtering import HEAD, FilterState, TakeFilter
 from reconstruct.offline.labels import NO_LABEL
@@ -26,7 +27,6 @@ UNLABELLED = 100.0  # cost of a track without a label
 UNIT_M = 0.01  # standard deviation of a marker that costs nothing
 TOGETHER = 6  # frames that are solved at a time
 SAME_M = 0.04  # hypotheses of equal labels and with all markers nearer than this are one
-MAX_PARTIAL = 40  # labels of the first of some tracks that are gone on from
 
 FrameOf = Callable[[int, Ints], MarkerFrame]
 
@@ -133,41 +133,13 @@ class LabelSweep:
         apart_m = self._tracks.point_m[here][born][:, None] - marker_m
         volume = 0.5 * np.linalg.slogdet(S / UNIT_M**2)[1]
         squared = np.einsum("bmi,bmij,bmj->bm", apart_m, np.linalg.inv(S), apart_m)
-        cost = volume + 0.5 * squared
+        cost, missed = volume + 0.5 * squared, np.full(len(born), UNLABELLED)
         cost[:, label[tracks[label[tracks] >= 0]]] = np.inf
-        # The energy tells the distances; what is left for the label itself is how much room there was.
-        cost, own = (np.append(part, np.full((len(born), 1), UNLABELLED), axis=1) for part in (cost, volume))
-        rows = np.arange(len(born))
-        return [
-            replace(
-                hypothesis,
-                label=_replace_labels(label, tracks[born], choice),
-                cost=hypothesis.cost + float(own[rows, choice].sum()),
-            )
-            for choice in find_best_choices(cost)
-        ]
-
-
-def _replace_labels(label: Ints, tracks: Ints, choice: Ints) -> Ints:
-    """Return the labels with those of some tracks, the number after the last marker for none."""
-    result = label.copy()
-    result[tracks] = choice
-    return result
-
-
-def find_best_choices(cost: Floats) -> list[Ints]:
-    """Return the columns of every row that cost least together, the least first, no column twice but the last.
-
-    cost: (B, M + 1); at most BRANCHES, none that costs more than the least by FAR.
-    """
-    partial = [(0.0, list[int]())]
-    for row in cost:
-        longer = [
-            (spent + float(row[m]), [*chosen, m])
-            for spent, chosen in partial
-            for m in np.flatnonzero(np.isfinite(row)).tolist()
-            if m == len(row) - 1 or m not in chosen
-        ]
-        partial = sorted(longer)[:MAX_PARTIAL]
-    near = [chosen for spent, chosen in partial[:BRANCHES] if spent < partial[0][0] + FAR]
-    return [np.where(np.array(chosen) == cost.shape[1] - 1, NO_LABEL, chosen) for chosen in near]
+        found = list[LabelHypothesis]()
+        for _, choice in find_likeliest_assignments(cost, missed, BRANCHES, FAR):
+            longer = label.copy()
+            longer[tracks[born]] = choice
+            # The energy tells the distances; what is left for the label itself is how much room there was.
+            own = np.where(choice >= 0, volume[np.arange(len(born)), choice], missed)
+            found.append(replace(hypothesis, label=longer, cost=hypothesis.cost + float(own.sum())))
+        return found

@@ -67,7 +67,6 @@ def fit_pose(
     constraints: Constraints,
     start: PoseStart,
     expected: ExpectedPoints | None = None,
-    max_iterations: int = MAX_ITERATIONS,
 ) -> PoseResult:
     """Return the pose that meets constraints and expectations best; `variance` is 1, for the model to judge.
 
@@ -78,20 +77,19 @@ def fit_pose(
         constraints: constraints that the pose is to meet.
         start: pose that the solver begins with.
         expected: points that are expected, or None.
-        max_iterations: greatest number of iterations of the solver.
     """
     model, now = _add_fixed_joints(model, constraints), start
     for _ in range(ROUNDS if len(constraints.orientations.joint) else 1):
         parts = [_build_handle_points(constraints), _build_orientation_points(skeleton, constraints, now)]
         if expected is not None:
             parts.append(expected)
-        solution = _solve_pose(skeleton, model, limits, constraints, now, parts, max_iterations)
+        solution = _solve_pose(skeleton, model, limits, constraints, now, parts)
         now = PoseStart(solution.joints, solution.rotation, solution.position_m)
     rotvec = solution.joints.copy()
     rotvec[0] = rotvec_from_matrix(REFERENCE[0].T @ solution.rotation)
     errors = measure_constraint_errors(skeleton, rotvec, solution.position_m, constraints, build_targets(constraints))
     e = solution.energies
-    converged = len(e) <= max_iterations or bool(e[-2] - e[-1] <= TOLERANCE * max(float(e[-1]), 1.0))
+    converged = len(e) <= MAX_ITERATIONS or bool(e[-2] - e[-1] <= TOLERANCE * max(float(e[-1]), 1.0))
     return PoseResult(rotvec, solution.position_m.copy(), 1.0, *errors, converged, float(e[-1]))
 
 
@@ -102,7 +100,6 @@ def _solve_pose(
     constraints: Constraints,
     start: PoseStart,
     parts: Sequence[ExpectedPoints],
-    max_iterations: int,
 ) -> Solution:
     """Solve for one pose: the first part are the handles, as observed, the others points alone."""
     n, seen = len(parts[0].joint), constraints.observations
@@ -135,7 +132,7 @@ def _solve_pose(
         NO_LIMITS if limits is None else limits,
     )
     w = (start.joints - model.mean)[1:].ravel()
-    return solve_pose(problem, (start.rotation, start.root_m), start=w, max_iterations=max_iterations)
+    return solve_pose(problem, (start.rotation, start.root_m), start=w, max_iterations=MAX_ITERATIONS)
 
 
 def _build_handle_points(constraints: Constraints) -> ExpectedPoints:

@@ -29,16 +29,6 @@ from reconstruct.process.sink import Sink
 TURN_MS = 20
 
 
-def build_no_journal(sink: Sink) -> Journal:
-    """Return the journal of a run that is not recorded."""
-    return NoJournal()
-
-
-def make_no_session_style(pipeline: Stepper) -> SessionStyle | None:
-    """Return None: no style is learned."""
-    return None
-
-
 @dataclass(frozen=True, slots=True)
 class ReconstructionPlan:
     """Plan of the reconstruction process; picklable factories, as pipeline and sink are made in the process.
@@ -48,8 +38,8 @@ class ReconstructionPlan:
         nodes: address for the blobs of camera nodes, empty without nodes.
         keys: keys for that address.
         time: settings of the cameras' clocks.
-        journal: factory of the journal, which records everything that poses depend on, given the sink.
-        session_style: factory of the source of learned styles, given the pipeline.
+        journal: factory of the journal, which records everything that poses depend on, given the sink; None: not recorded.
+        session_style: factory of the source of learned styles, given the pipeline; None: none are learned.
         learner: the process that learns.
         part: 1, counted up whenever the process is started again within a run.
         sink_again: makes the sink of such a part where it must differ from the first, as when it records to a file.
@@ -61,8 +51,8 @@ class ReconstructionPlan:
     nodes: str = ""
     keys: KeySettings | None = None
     time: TimeSettings = field(default_factory=TimeSettings)
-    journal: Callable[[Sink], Journal] = build_no_journal
-    session_style: Callable[[Stepper], SessionStyle | None] = make_no_session_style
+    journal: Callable[[Sink], Journal] | None = None
+    session_style: Callable[[Stepper], SessionStyle | None] | None = None
     learner: LearnerPlan = field(default_factory=LearnerPlan)
     part: int = 1
     sink_again: Callable[[int], Sink] | None = None
@@ -84,8 +74,10 @@ def _serve_turns(supervisor: SupervisorLink, session: str, plan: ReconstructionP
     pipeline = plan.pipeline()
     pipeline.warm()
     warm_synchroniser(plan.time)
-    run = Reconstruction(pipeline, sink, plan.budget_ns, plan.time, plan.session_style(pipeline))
-    journal, learner = plan.journal(sink), None if run.session_style is None else LearnerConnection(session)
+    session_style = None if plan.session_style is None else plan.session_style(pipeline)
+    run = Reconstruction(pipeline, sink, plan.budget_ns, plan.time, session_style)
+    journal = NoJournal() if plan.journal is None else plan.journal(sink)
+    learner = None if session_style is None else LearnerConnection(session)
     freeze_objects()
     supervisor.report(ReportKind.READY)
     while not any(_record_and_follow_order(order, run, sink, journal) for order in supervisor.orders(0)):

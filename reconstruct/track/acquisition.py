@@ -244,7 +244,7 @@ class Acquirer:
         found = refine_hypotheses(points, self._index, choice[first], root[first], GATES_M, LEFT_OVER_M).distinct()
         choice, root = self._variants(found, points, last)
         variants = refine_hypotheses(points, self._index, choice, root, GATES_M[-1:], LEFT_OVER_M, relabel=False)
-        both = Hypotheses(*(np.concatenate([getattr(found, n), getattr(variants, n)]) for n in Hypotheses.__slots__)).distinct()
+        both = found.joined(variants).distinct()
         return both.take(np.flatnonzero((both.choice >= 0).sum(axis=1) >= self._min_labelled)[:N_SOLVED])
 
     def _variants(self, found: Hypotheses, points: Floats, last: BodyState | None) -> tuple[Ints, Floats]:
@@ -267,12 +267,11 @@ class Acquirer:
 
     def _solve(self, points: Floats, frame_of: FrameOf, hypotheses: Hypotheses, h: int, known: float) -> Candidate | None:
         """Solve one labelling; assign the points to the solved pose, and solve again where that changes a label."""
-        c, s, *position = hypotheses.root[h]
+        (c, s), position_m = hypotheses.root[h, :2], hypotheses.root[h, 2:].copy()
         heading = np.array([[c, 0.0, s], [0.0, 1.0, 0.0], [-s, 0.0, c]])
         number, choice = self._every * int(hypotheses.number[h]), hypotheses.choice[h]
-        rotation, position_m = heading @ self._tilt[number], np.array(position)
-        start = BodyState(0, self._joints[number], rotation, position_m)
-        near = self._neighbours(points, choice, heading, np.array(position))
+        start = BodyState(0, self._joints[number], heading @ self._tilt[number], position_m)
+        near = self._neighbours(points, choice, heading, position_m)
         estimate = self._estimator.estimate(frame_of(choice), start, near)
         if estimate is None:
             return None

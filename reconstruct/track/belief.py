@@ -78,8 +78,8 @@ class Belief:
         for first in (DOFS, DOFS + 3, N_POSE + DOFS, N_POSE + DOFS + 3):
             turn[first : first + 3, first : first + 3] = motion.rotation
         T, state, covariance = turn[POSE, POSE], self.state.moved(motion), turn @ self.covariance @ turn.T
-        told = (T @ self.acceleration, T @ self.noise @ T.T, self.near, T @ self.reliance)
-        return Belief(state, T @ self.velocity, covariance, told[0], told[1], told[2], told[3])
+        acceleration, noise = T @ self.acceleration, T @ self.noise @ T.T
+        return Belief(state, T @ self.velocity, covariance, acceleration, noise, self.near, T @ self.reliance)
 
 
 @dataclass(frozen=True, slots=True)
@@ -373,7 +373,8 @@ def predict_points(belief: Belief, skeleton: Skeleton, joint: Ints, offset_m: Fl
     """Return where points of the body are, (N, 3) [m], and their covariance, (N, 3, N, 3) [m^2]; joint (N,), offset_m (N, 3)."""
     state, n = belief.state, len(joint)
     space = PoseSpace(state.joints.copy(), FULL, FULL_SPAN, np.ascontiguousarray(state.rotation))
-    body = MarkerBody(*_pack_chain(skeleton), make_read_only(joint), make_read_only(offset_m))
+    chain = _pack_chain(skeleton)
+    body = MarkerBody(chain.parents, chain.offsets_m, chain.reference, make_read_only(joint), make_read_only(offset_m))
     point_m, J = np.empty((n, 3)), np.empty((3 * n, N_POSE))
     _derive_markers_by_pose(np.concatenate([np.zeros(N_POSE - 3), state.position_m]), space, body, point_m, J)
     covariance = J @ belief.covariance[POSE, POSE] @ J.T

@@ -85,13 +85,10 @@ class FalseDetections:
             depth_m = np.maximum(camera.to_camera(expected.point_m)[:, 2], 0.3)
             sigma_px = camera.focal_px * expected.sigma_m / depth_m
             clear_near_expected(out, make_read_only(blobs.points_px), camera.project(expected.point_m), sigma_px)
-        return _select_blobs(blobs, ~out) if out.any() else blobs
-
-
-def _select_blobs(blobs: Blobs, keep: Bools) -> Blobs:
-    """Return some of the blobs."""
-    parts = (blobs.points_px[keep], blobs.area_px[keep], blobs.color_rgb[keep], blobs.sigma_px[keep])
-    return Blobs(blobs.camera, blobs.index, blobs.t_capture_ns, *parts, blobs.light, blobs.landmarks)
+        if not out.any():
+            return blobs
+        kept = {name: getattr(blobs, name)[~out] for name in ("points_px", "area_px", "color_rgb", "sigma_px")}
+        return replace(blobs, **kept)
 
 
 @kernel

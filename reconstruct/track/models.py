@@ -4,7 +4,6 @@ import math
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import partial
-from typing import Protocol
 
 import numpy as np
 
@@ -46,25 +45,32 @@ FOREVER_S = 1e6
 SURE_RAD, SURE_M = 1e-4, 1e-4  # of the root, which is fitted to the torso and not solved for again
 
 
-class FrameModel(Protocol):
-    """Gives the prior of a frame before its markers, and the belief after.
+class GaussianModel:
+    """The neighbours' Gaussians, joined with the belief that is carried.
 
-    carries: whether the models span all joint coordinates and carry a covariance from frame to frame.
+    Attributes:
+        settings: those that frames are solved by.
+        carries: whether the models span all joint coordinates and carry a covariance from frame to frame.
     """
 
-    @property
-    def settings(self) -> SolveSettings:
-        """The settings that frames are solved by: those asked for, or a model's own."""
+    carries = True
 
-    @property
-    def carries(self) -> bool:
-        """Whether the models span all joint coordinates and carry a covariance from frame to frame."""
+    def __init__(self, examples: Examples, covariance: Floats, settings: SolveSettings) -> None:
+        self._fitter, self.settings = GaussianFitter(examples, covariance, settings), settings
 
     def begin(self, start: BodyState, neighbours: Neighbours) -> Prior:
-        """Return the prior of the first frame."""
+        """Return the prior of the first frame: the neighbours' Gaussian."""
+        gaussians = self._fitter.fit(neighbours, None)
+        prior = join_neighbours(build_initial_belief(start, gaussians), gaussians, None, 0.0, self.settings)
+        return replace(prior, predicted=replace(prior.predicted, near=neighbours))
 
     def predict(self, belief: Belief, t_ns: int) -> Belief:
-        """Return the belief predicted for a later time, before anything is seen of it."""
+        """Return the belief predicted for a later time, over a long step by how the neighbours went on as well."""
+        predicted = predict(belief, t_ns, self.settings)
+        if belief.near is None or (t_ns - belief.state.t_ns) * 1e-9 < LONG_STEP_S:
+            return predicted
+        found = self._fitter.fit_change(belief.near, (t_ns - belief.state.t_ns) * 1e-9)
+        return predicted if found is None else predict_with_neighbours(belief, predicted, found[0], found[1], self.settings)
 
     def join(self, predicted: Belief, neighbours: Neighbours, tilt: Tilt | None, seconds: float, root: Root) -> Prior:
         """Return the prior of a frame.
@@ -74,55 +80,24 @@ class FrameModel(Protocol):
             neighbours: poses nearest to it.
             tilt: the neighbours', where the root is not seen.
             seconds: since the frame before.
-            root: fitted to the torso's markers.
+            root: fitted to the torso's markers; here it is predicted, and follows from its markers later.
         """
-
-    def conclude(self, prior: Prior, state: BodyState, minimum: Minimum) -> Belief:
-        """Return the belief after the markers; state, minimum: the pose that was solved."""
-
-    def surprise(self, prior: Prior, state: BodyState, minimum: Minimum) -> float:
-        """Return -ln of the probability of the markers where they are."""
-
-
-class GaussianModel:
-    """The neighbours' Gaussians, joined with the belief that is carried."""
-
-    carries = True
-
-    def __init__(self, examples: Examples, covariance: Floats, settings: SolveSettings) -> None:
-        self._fitter, self._settings = GaussianFitter(examples, covariance, settings), settings
-
-    @property
-    def settings(self) -> SolveSettings:
-        """The settings, as they are."""
-        return self._settings
-
-    def begin(self, start: BodyState, neighbours: Neighbours) -> Prior:
-        """Return the prior of the first frame: the neighbours' Gaussian."""
-        gaussians = self._fitter.fit(neighbours, None)
-        prior = join_neighbours(build_initial_belief(start, gaussians), gaussians, None, 0.0, self._settings)
-        return replace(prior, predicted=replace(prior.predicted, near=neighbours))
-
-    def predict(self, belief: Belief, t_ns: int) -> Belief:
-        """Return the belief predicted for a later time, over a long step by how the neighbours went on as well."""
-        predicted = predict(belief, t_ns, self._settings)
-        if belief.near is None or (t_ns - belief.state.t_ns) * 1e-9 < LONG_STEP_S:
-            return predicted
-        found = self._fitter.fit_change(belief.near, (t_ns - belief.state.t_ns) * 1e-9)
-        return predicted if found is None else predict_with_neighbours(belief, predicted, *found, self._settings)
-
-    def join(self, predicted: Belief, neighbours: Neighbours, tilt: Tilt | None, seconds: float, root: Root) -> Prior:
-        """Return the prior of a frame; the root is predicted, and follows from its markers later."""
         gaussians = self._fitter.fit(neighbours, predicted.state.joints[1:].ravel())
-        prior = join_neighbours(predicted, gaussians, tilt, seconds, self._settings)
+        prior = join_neighbours(predicted, gaussians, tilt, seconds, self.settings)
         return replace(prior, predicted=replace(prior.predicted, near=neighbours))
 
     def conclude(self, prior: Prior, state: BodyState, minimum: Minimum) -> Belief:
-        """Return the belief after the markers."""
+        """Return the belief after the markers.
+
+        Args:
+            prior: of the frame.
+            state: the pose that was solved.
+            minimum: the same, as a minimum of the energy.
+        """
         return update_belief(prior, state, minimum)
 
     def surprise(self, prior: Prior, state: BodyState, minimum: Minimum) -> float:
-        """Return -ln of the probability of the markers where they are."""
+        """Return -ln of the probability of the markers where they are; arguments as of `conclude`."""
         assert prior.told is not None and prior.carried is not None
         before, disagreement = update_by_pose(prior.carried, prior.told.pose, prior.certainty)
         return disagreement + compute_surprise(prior.predicted.state, before, state, minimum)
@@ -136,7 +111,7 @@ class PaperUnits:
     joint_rad: float
 
 
-class PaperModel:
+class PaperModel(GaussianModel):
     """The paper's own synthesis (Chai & Hodgins 2005, eqs. 2 to 9): squared errors, nothing carried but the last two poses.
 
         w' U' L^-1 U w + alpha |f(p + U w) - c|^2 + beta |p + U w - 2 q1 + q2|^2
@@ -148,6 +123,7 @@ class PaperModel:
     carries = False
 
     def __init__(self, examples: Examples, covariance: Floats, settings: SolveSettings, units: PaperUnits) -> None:
+        super().__init__(examples, covariance, settings)
         self.settings = replace(
             settings,
             neighbours=MOST_NEIGHBOURS,
@@ -159,12 +135,11 @@ class PaperModel:
             root_velocity_s=FOREVER_S,
         )
         self._smooth_rad = units.joint_rad * BETA**-0.5
-        self._gaussians = GaussianFitter(examples, covariance, settings)
         self._deviation = np.repeat([PAPER_RAD, PAPER_ROOT_RAD, PAPER_ROOT_M], [DOFS, 3, 3])
 
     def begin(self, start: BodyState, neighbours: Neighbours) -> Prior:
         """Return the prior of the first frame, without smoothness."""
-        believed = build_initial_belief(start, self._gaussians.fit(neighbours, None))
+        believed = build_initial_belief(start, self._fitter.fit(neighbours, None))
         still = replace(believed, state=start, velocity=np.zeros(N_POSE), acceleration=np.zeros(N_POSE))
         return self._prior(still, neighbours, None, 0.0, (start.rotation, start.position_m))
 
@@ -199,14 +174,14 @@ class PaperModel:
 
 
 # By `solve.model`: what makes a model from all examples and their covariance (D, D) [rad^2].
-MODELS: dict[str, Callable[[Examples, Floats, SolveSettings], FrameModel]] = {
+MODELS: dict[str, Callable[[Examples, Floats, SolveSettings], GaussianModel]] = {
     "gaussian": GaussianModel,
     "paper": partial(PaperModel, units=PaperUnits(0.01, math.radians(1.0))),  # centimetres and degrees
     "paper-si": partial(PaperModel, units=PaperUnits(1.0, 1.0)),
 }
 
 
-def build_frame_model(settings: SolveSettings, examples: Examples, covariance: Floats) -> FrameModel:
+def build_frame_model(settings: SolveSettings, examples: Examples, covariance: Floats) -> GaussianModel:
     """Return the model that the settings name. Raises SettingsError: there is none of that name."""
     check_model(settings.model)
     return MODELS[settings.model](examples, covariance, settings)

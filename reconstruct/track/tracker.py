@@ -178,7 +178,7 @@ class Tracker:
     ) -> tuple[MarkerFrame, BodyState] | None:
         """Return labels of the one view that shows the performer, without a prediction, and the pose to start from."""
         found = self._view_acquirer.acquire(self._estimator.rig.cameras[camera], views[camera].points_px, last, followed)
-        if found is None or not found.trusted(np.inf):
+        if found is None or not found.trusted:
             return None
         start = BodyState(views.t_capture_ns, found.joints, found.rotation, found.position_m)
         return frame_from_view(views, camera, found.blob_of_marker), start

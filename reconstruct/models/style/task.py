@@ -4,7 +4,7 @@ The result is the part of a style that learning adds to its poses, some 20 kB, a
 milliseconds to compute; the sender of the task has the rest.
 """
 
-from dataclasses import asdict, astuple, dataclass
+from dataclasses import asdict, astuple, dataclass, fields
 from typing import Any
 
 import msgpack
@@ -76,6 +76,9 @@ class LearnedStyle:
         return len(self.latent)
 
 
+OF_STYLE = [field.name for field in fields(LearnedStyle) if field.name not in ("number", "checksum", "seconds")]
+
+
 def extract_learned_part(task: LearnTask, style: Style, seconds: float) -> LearnedStyle:
     """Return the values that learning added to a task's poses. Raises StyleError: the style is of other poses, or unusable.
 
@@ -86,21 +89,9 @@ def extract_learned_part(task: LearnTask, style: Style, seconds: float) -> Learn
     """
     if style.features.shape != task.poses.features.shape or not np.array_equal(style.features, task.poses.features):
         raise StyleError("a style came out of learning that is not of the poses it was to be learned of")
-    return LearnedStyle(
-        task.number,
-        task.checksum,
-        seconds,
-        style.modelled,
-        style.mean,
-        style.spread,
-        style.latent,
-        style.scale,
-        style.active,
-        style.learned,
-        style.annealed,
-        style.objective,
-        build_evaluator(style, style.learned).coefficients,
-    )
+    own = {name: getattr(style, name) for name in OF_STYLE}
+    own["fitted"] = build_evaluator(style, style.learned).coefficients
+    return LearnedStyle(task.number, task.checksum, seconds, **own)
 
 
 def style_from_result(task: LearnTask, learned: LearnedStyle) -> Style | None:
@@ -108,23 +99,8 @@ def style_from_result(task: LearnTask, learned: LearnedStyle) -> Style | None:
     poses = task.poses
     if learned.n_poses != len(poses):
         return None
-    return Style(
-        task.name,
-        task.skeleton,
-        poses.features,
-        poses.rotvec,
-        learned.modelled,
-        learned.mean,
-        learned.spread,
-        learned.latent,
-        learned.scale,
-        learned.active,
-        learned.learned,
-        learned.annealed,
-        learned.objective,
-        poses.times,
-        learned.fitted,
-    )
+    own = {name: getattr(learned, name) for name in OF_STYLE}
+    return Style(task.name, task.skeleton, poses.features, poses.rotvec, times=poses.times, **own)
 
 
 def encode_task(task: LearnTask) -> bytes:
@@ -152,12 +128,8 @@ def decode_task(payload: bytes) -> LearnTask:
     features, rotvec = read_float_field(content, "features", N_FEATURES), read_float_field(content, "rotvec", 3)
     stretch, seconds = read_float_field(content, "stretch", 1)[:, 0], read_float_field(content, "seconds", 1)[:, 0]
     n = len(features)
-    if (
-        n > MAX_POSES
-        or len(rotvec) != n * N_JOINTS
-        or not len(stretch) == len(seconds) == n
-        or np.abs(stretch).max(initial=0) > 1e9
-    ):
+    fits = len(rotvec) == n * N_JOINTS and len(stretch) == len(seconds) == n
+    if n > MAX_POSES or not fits or np.abs(stretch).max(initial=0) > 1e9:
         raise MalformedMessageError(f"a task of {n} poses with {len(rotvec)} joints; it was dropped")
     offsets_m, tails_m = read_float_field(content, "offsets_m", 3), read_float_field(content, "tails_m", 3)
     if not len(offsets_m) == len(tails_m) == N_JOINTS:
@@ -220,19 +192,8 @@ def decode_learned(payload: bytes) -> LearnedStyle:
     seconds = float(read_message_field(content, "seconds", (int, float)))
     learned, annealed = (Hyperparameters(*(float(value) for value in row)) for row in parameters)
     number, checksum = read_int_field(content, "number"), read_int_field(content, "checksum")
-    parts = (
-        modelled,
-        mean,
-        spread,
-        latent,
-        scale,
-        active,
-        learned,
-        annealed,
-        objective,
-        _decode_coefficients(content, active, scale),
-    )
-    return LearnedStyle(number, checksum, seconds, *parts)
+    own = (modelled, mean, spread, latent, scale, active, learned, annealed, objective)
+    return LearnedStyle(number, checksum, seconds, *own, _decode_coefficients(content, active, scale))
 
 
 def _decode_coefficients(content: dict[str, Any], active: Ints, scale: Floats) -> Floats | None:

@@ -73,7 +73,7 @@ def solved_frame(estimator: Estimator) -> tuple[FrameProblem, Solution]:
     estimator.forget()
     estimate = estimator.estimate(marker_frame_of(MARKERS[0], ANKLES), BodyState(0, CLIP.rotvec[0], np.eye(3), CLIP.root_m[0]))
     assert estimate is not None
-    return estimate.solved
+    return estimate.problem, estimate.solution
 
 
 def missed_rad(joints: np.ndarray) -> float:

@@ -37,7 +37,6 @@ STEPS = (6, 4, 60)
 LIVE_STEPS = 12  # that a live frame has time for
 LEARNED = 2  # the last step of annealing
 TOLERANCES = (1.0, 0.5, 1e-3)  # nats
-FAR = 0.5  # relative variance of a pose that the style hardly knows
 SAME = 0.2  # of the distance between starts: annealed minima this near are the same
 
 
@@ -107,7 +106,6 @@ class Synthesizer:
         constraints: Constraints,
         start: Synthesis | None = None,
         past: PastFeatures | None = None,
-        search: bool = False,
         max_steps: int = STEPS[LEARNED],
     ) -> Synthesis:
         """Return the pose.
@@ -116,11 +114,7 @@ class Synthesizer:
             constraints: constraints that the pose is to meet.
             start: pose of the previous frame; then there is neither annealing nor a search for a start.
             past: velocity and acceleration count too; without it the style's static features alone.
-            search: whether to search for other starts too if the minimum near start is a bad one.
             max_steps: greatest number of steps from start, LIVE_STEPS for a live frame; more needed: the pose has not converged.
-            past: features of the frames before, or None.
-            search: whether other starts are tried too.
-            max_steps: greatest number of steps of the minimiser.
         """
         problem = self._problem(constraints, past)
         if start is None:
@@ -128,11 +122,8 @@ class Synthesizer:
         state = _state_from_synthesis(start)
         if past is not None:
             state = self._extrapolate(state, problem, past)
-        found = self._finish(state, problem, *self._minimise(state, problem, LEARNED, max_steps))
-        if not search or (found.reached and found.converged and found.variance < FAR):
-            return found
-        other = self._synthesize_cold(problem)
-        return other if other.energy < found.energy else found
+        minimum, summary = self._minimise(state, problem, LEARNED, max_steps)
+        return self._finish(state, problem, minimum, summary)
 
     def _problem(self, constraints: Constraints, past: PastFeatures | None) -> SynthesisProblem:
         """Return the problem of one pose."""

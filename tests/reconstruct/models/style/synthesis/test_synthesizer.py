@@ -136,17 +136,6 @@ def test_what_is_not_finite_is_not_constraints_at() -> None:
 
 
 @pytest.mark.slow
-def test_a_search_leaves_a_bad_minimum() -> None:
-    synthesizer = Synthesizer([style()])
-    far = replace(synthesizer.synthesize(constraints_at(20)), latent=(np.array([6.0, -6.0]),))  # where the style knows no pose
-    constraints = constraints_at(41)
-    near, searched = (synthesizer.synthesize(constraints, far, search=search, max_steps=2) for search in (False, True))
-    cold = synthesizer.synthesize(constraints)
-    assert searched.energy <= near.energy and searched.reached and searched.converged
-    assert_allclose(searched.energy, cold.energy, atol=1e-9)
-    assert not near.converged and near.energy > cold.energy + 1.0
-
-
 @pytest.mark.slow
 def test_steps_that_do_not_suffice_are_flagged() -> None:
     synthesizer = Synthesizer([style()])

@@ -8,7 +8,7 @@ from calibration.subject.subject import Subject
 from capture.packets import MarkerFrame
 from config.arrays import Floats
 from reconstruct.offline.motion import TakeMotion, build_take_motion
-from reconstruct.offline.worn import estimate_marker_offsets_m
+from reconstruct.offline.take import estimate_marker_offsets_m
 from tests.support.people import person, walk, worn_markers
 
 N, MOVED_M = 120, np.array([0.02, -0.01, 0.015])
