@@ -56,36 +56,6 @@ def make_relaxed_rotvec() -> Floats:
     return out
 
 
-def make_pose_markers(point_m: Floats, valid: Bools, rotation: Floats, root_m: Floats, weight: float = 1.0) -> PoseMarkers:
-    """Return the markers of a frame with a relaxed pose expected.
-
-    Args:
-        point_m: the markers, (M, 3) world.
-        valid: which were seen, (M,).
-        rotation: where the root begins, (3, 3).
-        root_m: where the root begins, (3,).
-        weight: how many such frames are worth one: neighbouring frames err alike.
-    """
-    expected = make_relaxed_rotvec()
-    expected[0] = rotvec_from_matrix(rotation)
-    covariance = np.repeat(weight * MARKER_SIGMA_M**2 * np.eye(3)[None], len(point_m), axis=0)
-    return PoseMarkers(point_m, valid, covariance, expected, np.sqrt(weight) * SPREAD, root_m)
-
-
-def place_torso(skeleton: Skeleton, joint: Ints, offset_m: Floats, torso: Bools, point_m: Floats) -> tuple[Floats, Floats]:
-    """Return the root's rotation (3, 3) and position (3,) that lay the rest pose's torso on its markers.
-
-    Args:
-        skeleton: of the body.
-        joint: of each marker, (M,).
-        offset_m: of the markers in their joints' frames, (M, 3).
-        torso: which markers are used, (M,), at least three.
-        point_m: where these were seen, (M, 3) world.
-    """
-    rest = skeleton.rest_positions_m()
-    return fit_rigid_motion((rest[joint] + offset_m)[torso], point_m[torso])
-
-
 def fit_poses_to_markers(
     skeleton: Skeleton,
     worn: tuple[Ints, Floats, Bools],
@@ -109,12 +79,14 @@ def fit_poses_to_markers(
     priors = MarkerPriors(joint, offset_m, np.full(len(joint), FIXED_M))
     n = len(point_m)
     rotvec, root_m, error_mm = np.zeros((n, N_JOINTS, 3)), np.zeros((n, 3)), np.zeros(n)
-    R, t, state = np.eye(3), np.zeros(3), None
+    rest_m, covariance = skeleton.rest_positions_m()[joint] + offset_m, np.tile(MARKER_SIGMA_M**2 * np.eye(3), (len(joint), 1, 1))
+    relaxed, t, state = make_relaxed_rotvec(), np.zeros(3), None
     for row in range(n):
         seen = torso & valid[row]
-        if int(seen.sum()) >= 3:
-            R, t = place_torso(skeleton, joint, offset_m, seen, point_m[row])
-        take = make_pose_markers(point_m[row], valid[row], R, t)
+        if int(seen.sum()) >= 3:  # lay the rest pose's torso on its markers
+            R, t = fit_rigid_motion(rest_m[seen], point_m[row][seen])
+            relaxed[0] = rotvec_from_matrix(R)
+        take = PoseMarkers(point_m[row], valid[row], covariance, relaxed.copy(), SPREAD, t)
         start = state or SubjectState(np.zeros(0), offset_m, (take.expected,), (t,))
         found = adjust_subject(SubjectProblem(space, priors, (take,)), start, FIRST_STEPS if state is None else STEPS)
         state = SubjectState(np.zeros(0), offset_m, found.state.rotvec, found.state.root_m)

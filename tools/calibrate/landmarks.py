@@ -7,7 +7,7 @@ import numpy as np
 
 from calibration.camera import Rig
 from calibration.subject.constellation import assign_points
-from calibration.subject.fit import TPose, fit_takes
+from calibration.subject.fit import BodyPrior, TPose, fit_body
 from calibration.subject.tpose import select_marker_subset
 from capture.packets import MarkerFrame, Views
 from capture.stereo.labels import build_marker_frame
@@ -160,7 +160,7 @@ def _add_worn(
     """Return a T-pose with the markers that are worn: the points nearest to where the body of the landmarks has them."""
     rows, worn = np.flatnonzero(~markers.worn), np.flatnonzero(markers.worn)
     by_name = {name: getattr(tpose, name)[rows] for name in ("point_m", "valid", "covariance_m2", "scatter_m")}
-    G, p = fit_takes("", select_marker_subset(markers, rows), [replace(tpose, **by_name)], skeletons).pose
+    G, p = fit_body("", select_marker_subset(markers, rows), [replace(tpose, **by_name)], BodyPrior(skeletons)).pose
     joint = markers.joint[worn]
     due_m = p[joint] + np.einsum("mij,mj->mi", G[joint], markers.offset_m[worn])
     found = np.full((len(pairs), len(worn), 3), np.nan)

@@ -138,7 +138,7 @@ def fit_subject_to_tposes(
         markers: markers that are worn.
         database: database of motions, whose bodies are the prior.
         known: prior knowledge of the performer; None for none.
-    Raises: CalibrationError as `fit_takes`.
+    Raises: CalibrationError as `fit_body`.
     """
     known = PerformerPrior() if known is None else known
     body = BodyPrior(database.skeletons, compute_standing_rotvec(database), known.height_m, known.old)
