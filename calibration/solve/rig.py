@@ -11,7 +11,7 @@ import numpy as np
 
 from calibration.board.pattern import Board
 from calibration.board.views import BoardMoment, BoardView
-from calibration.camera import Rig, format_camera_name
+from calibration.camera import Rig, camera_from_intrinsics, format_camera_name
 from calibration.solve.adjust import (
     BundleProblem,
     IntrinsicsPrior,
@@ -45,7 +45,7 @@ from calibration.solve.initial import (
 )
 from calibration.solve.lens_choice import CORNERS_FOR_FORM, choose_lenses
 from calibration.solve.solution import N_INTRINSICS, BoardForm, DroppedMoment, DropReason, LensKind, RigSolution, describe_dropped
-from calibration.solve.start import make_camera, make_weak_prior
+from calibration.solve.start import make_weak_prior
 from config.arrays import Floats
 from config.errors import CalibrationError
 from config.settings import CAMERA_NAMES
@@ -281,7 +281,7 @@ def _build_solution(
     state = fit.state
     uncertainty = compute_uncertainty(state, inflate_noise(fit, freedom), freedom, found.prior)
     poses = zip(names, sizes, state.intrinsics, state.rotation, state.translation, strict=True)
-    cameras = tuple(make_camera(name, size, K, R, t) for name, size, K, R, t in poses)
+    cameras = tuple(camera_from_intrinsics(name, size, K, R, t) for name, size, K, R, t in poses)
     residual = np.where(fit.used[..., None], compute_residual_px(state, fit.seen), 0.0)
     return RigSolution(
         board=board,

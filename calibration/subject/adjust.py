@@ -115,13 +115,13 @@ class SubjectProblem:
 
     def cost(self, state: SubjectState) -> float:
         """Return the sum of squares."""
-        return _compute_prior(self, state)[2] + float(_measure_take_costs(self, state, place_takes(self, state)).sum())
+        return _compute_prior(self, state)[2] + float(_measure_take_costs(self, state, _place_takes(self, state)).sum())
 
     def linearise(self, state: SubjectState) -> NormalEquations:
         """Return the normal equations, a block for each take."""
         A, a, _ = _compute_prior(self, state)
         vector_slopes, blocks = self.space.vectors(state.y)[1], []
-        for take, rotvec, body in zip(self.takes, state.rotvec, place_takes(self, state), strict=True):
+        for take, rotvec, body in zip(self.takes, state.rotvec, _place_takes(self, state), strict=True):
             common, gradient, own = _compute_take_blocks(self, take, body, vector_slopes, rotvec)
             A += common
             a += gradient
@@ -155,7 +155,7 @@ def adjust_subject(problem: SubjectProblem, start: SubjectState | None = None, m
         rotvec, root_m = tuple(take.expected for take in problem.takes), tuple(take.root_m for take in problem.takes)
         start = SubjectState(np.zeros(problem.space.n_parameters), problem.markers.offset_m, rotvec, root_m)
     fit = minimise_cost(problem, start, max_steps=max_steps, smallest_gain=MIN_GAIN)
-    placed = place_takes(problem, fit.state)
+    placed = _place_takes(problem, fit.state)
     covariance = compute_shared_covariance(problem.linearise(fit.state))
     freedom = 3 * int(np.any([take.valid for take in problem.takes], axis=0).sum()) - 6
     return AdjustedSubject(fit.state, placed, covariance, fit.cost, _measure_take_costs(problem, fit.state, placed), freedom)
@@ -172,7 +172,7 @@ def compute_height(space: SkeletonSpace, y: Floats) -> tuple[float, Floats]:
     return float(ends[HEAD] - ends[low]), ends_by_y[HEAD] - ends_by_y[low]
 
 
-def place_takes(problem: SubjectProblem, state: SubjectState) -> tuple[PosedBody, ...]:
+def _place_takes(problem: SubjectProblem, state: SubjectState) -> tuple[PosedBody, ...]:
     """Return the body in every take."""
     vectors, joint = problem.space.vectors(state.y)[0], problem.markers.joint
     return tuple(place_body(vectors, state.offset_m, joint, r, t) for r, t in zip(state.rotvec, state.root_m, strict=True))

@@ -262,7 +262,7 @@ def fit_agreeing_takes(name: str, markers: MarkerSet, tposes: Sequence[TPose], b
     used = list(range(len(tposes)))
     oddity = np.full(len(tposes), np.nan)
     while len(used) > 1:
-        alone = np.array([measure_surprise(k, [tposes[i] for i in used], markers, body) for k in range(len(used))])
+        alone = np.array([_measure_surprise(k, [tposes[i] for i in used], markers, body) for k in range(len(used))])
         usual = [np.median(np.delete(alone, k)) if len(used) > 2 else USUAL for k in range(len(used))]
         found = alone - usual
         oddity[used] = found
@@ -273,15 +273,8 @@ def fit_agreeing_takes(name: str, markers: MarkerSet, tposes: Sequence[TPose], b
     return TakesFit(fit_body(name, markers, [tposes[k] for k in used], body), tuple(used), oddity)
 
 
-def measure_surprise(index: int, tposes: Sequence[TPose], markers: MarkerSet, body: BodyPrior) -> float:
-    """Return by how many standard deviations a take costs more than the others predict.
-
-    Args:
-        index: of the take.
-        tposes: the T-poses that were taken.
-        markers: the marker set that is worn.
-        body: what is known of the performer.
-    """
+def _measure_surprise(index: int, tposes: Sequence[TPose], markers: MarkerSet, body: BodyPrior) -> float:
+    """Return by how many standard deviations a take costs more than the others predict."""
     others = [tpose for k, tpose in enumerate(tposes) if k != index]
     fit = fit_body("", markers, others, body)
     asked = build_subject_problem(fit.problem.space, markers, [tposes[index]], body.standing)

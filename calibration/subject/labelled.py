@@ -11,14 +11,7 @@ from config.arrays import Bools, Floats, Ints
 from config.errors import FileFormatError
 from config.joints import JOINT_INDEX
 from config.markers import read_marker_set
-from config.optical import (
-    LEAST_MARKERS,
-    LEAST_TORSO,
-    MarkerPlace,
-    find_marker_places,
-    list_optical_sets,
-    read_optical_set,
-)
+from config.optical import LEAST_MARKERS, LEAST_TORSO, MarkerPlace, find_marker_places, list_optical_sets, read_optical_set
 from database.files.retarget import AXES
 from database.marker_files.points import OpticalPoints
 

@@ -29,7 +29,6 @@ from calibration.subject.adjust import (
     adjust_without_outliers,
     measure_distances_m,
     measure_squared_sigmas,
-    place_takes,
 )
 from calibration.subject.fit import MOST_OFF_M, SubjectFit, compute_length_sigmas, find_joint_entry
 from calibration.subject.model import PosedBody, make_fixed_space, skeleton_from_vectors
@@ -91,16 +90,13 @@ class MotionFrame:
 class RefinedSubject:
     """A subject refined over movement.
 
-    before_mm, after_mm: median distance of markers from where the body has them, before as the estimator posed it, after in the
-    poses found with the body; far_mm: after, of every marker, (M,); held_out: that in frames left aside, as `misfit`, before
-    and after, which alone compares bodies; bent: joints that bent enough to tell lengths.
+    far_mm: median distance of every marker from where the body has it, (M,); held_out: that of all in frames left aside, as
+    `measure_body_misfit` has it, before and after; bent: joints that bent enough to tell lengths.
     """
 
     subject: Subject
     fit: SubjectFit
     n_frames: int
-    before_mm: float
-    after_mm: float
     far_mm: Floats
     held_out: tuple[float, float]
     bent: tuple[str, ...]
@@ -134,7 +130,6 @@ def refine_subject_fit(fit: SubjectFit, frames: Sequence[MotionFrame]) -> Refine
         fit.adjusted.state.root_m + tuple(take.root_m.copy() for take in takes),
     )
     n_still = len(fit.problem.takes)
-    before_mm = 1e3 * float(np.nanmedian(measure_distances_m(takes, place_takes(problem, start)[n_still:])))
     problem, adjusted = adjust_without_outliers(problem, start, _is_near, STEPS)
     refined = _build_refined_fit(fit, problem, adjusted)
     after = 1e3 * measure_distances_m(problem.takes[n_still:], adjusted.placed[n_still:])
@@ -142,7 +137,7 @@ def refine_subject_fit(fit: SubjectFit, frames: Sequence[MotionFrame]) -> Refine
     far_mm[moved] = np.nanmedian(after[:, moved], axis=0)
     held_out = tuple(_make_take(usable[row], poses[row], 1) for row in aside[:N_HELD_OUT])
     misfits = (measure_body_misfit(fit.subject, held_out), measure_body_misfit(refined.subject, held_out))
-    return RefinedSubject(refined.subject, refined, len(takes), before_mm, float(np.nanmedian(after)), far_mm, misfits, bent)
+    return RefinedSubject(refined.subject, refined, len(takes), far_mm, misfits, bent)
 
 
 def measure_body_misfit(subject: Subject, takes: Sequence[PoseMarkers]) -> float:

@@ -44,6 +44,7 @@ ANY_POSTURE = StartingPosture(0.0, "T-pose, A-pose or standing pose", " still")
 NO_ARMS = StartingPosture(0.0, "standing performer", " still")
 CLEARLY = 0.8  # of the cost of level arms, for others to be taken
 StartPose = Literal["t", "a", "stand"]
+ARM = ("UpperArm", "LowerArm", "Hand")
 EXPLAINED_M = 0.10
 BETTER = 0.75  # of the cost of the T-pose, or it explains nothing
 SCALES = (0.75, 1.3)
@@ -177,7 +178,7 @@ def label_tpose(
 
 def has_arms(markers: MarkerSet) -> bool:
     """Return whether any marker of a set tells how the arms are held."""
-    return any(part in JOINTS[joint] for joint in markers.joint for part in ("UpperArm", "LowerArm", "Hand"))
+    return any(part in JOINTS[joint] for joint in markers.joint for part in ARM)
 
 
 def _compute_facing_factor(placement: ConstellationPlacement, viewpoint_m: Floats | None) -> float:

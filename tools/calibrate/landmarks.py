@@ -57,13 +57,7 @@ def average_landmark_tpose(
 
 
 def _average(
-    pairs: Sequence[Views],
-    rig: Rig,
-    markers: MarkerSet,
-    state: Exchange,
-    here_m: Floats,
-    reach_m: float,
-    settings: Settings,
+    pairs: Sequence[Views], rig: Rig, markers: MarkerSet, state: Exchange, here_m: Floats, reach_m: float, settings: Settings
 ) -> TPose:
     """Return the T-pose of the landmarks alone. Raises CalibrationError.
 
@@ -90,7 +84,7 @@ def _average(
     if np.count_nonzero(held & markers.torso & landmark) < 3:
         raise CalibrationError(
             f"no body found: in {len(frames)} frames two cameras agree on {held.sum()} of {landmark.sum()} landmarks, and "
-            f"shoulders and hips are needed; {describe_size(pairs, rig, markers)}; choose seconds in which the performer faces "
+            f"shoulders and hips are needed; {_describe_size(pairs, rig, markers)}; choose seconds in which the performer faces "
             "both cameras, whole in both pictures"
         )
     point_m, scatter_m, covariance = np.zeros((len(markers), 3)), np.zeros(len(markers)), np.zeros((len(markers), 3, 3))
@@ -102,14 +96,8 @@ def _average(
     return TPose(point_m, held, covariance, scatter_m, len(frames))
 
 
-def describe_size(pairs: Sequence[Views], rig: Rig, markers: MarkerSet) -> str:
-    """Return how tall the body is in the picture that shows it smallest, and how near it has to be to be tall enough.
-
-    Args:
-        pairs: views of the pose, by moment.
-        rig: the cameras.
-        markers: with landmarks.
-    """
+def _describe_size(pairs: Sequence[Views], rig: Rig, markers: MarkerSet) -> str:
+    """Return how tall the body is in the picture that shows it smallest, and how near it has to be to be tall enough."""
     rows, found = markers.landmark[~markers.worn], list[tuple[float, str]]()
     for c, camera in enumerate(rig.cameras):
         shown = [views.blobs[c] for views in pairs]

@@ -187,33 +187,6 @@ def read_pairs(
     return found
 
 
-def fit_subject_to_recording(
-    name: str,
-    recording: CaptureRecording,
-    window_s: Window,
-    rig: Rig,
-    markers: MarkerSet,
-    database: PoseDatabase,
-    settings: Settings,
-    progress: Progress = lambda done, total: None,
-) -> SubjectResult:
-    """Fit a subject to the T-pose held between two times of a recording [s].
-
-    Args:
-        name: name of the performer.
-        recording: recording of the performer.
-        window_s: first and last time of the T-pose [s].
-        rig: the cameras.
-        markers: markers that are worn.
-        database: database of motions, whose bodies are the prior.
-        settings: settings of the run.
-        progress: called with the number of frames done and of all frames.
-    Raises: CalibrationError: the rig does not fit the videos, or no T-pose in the window.
-    """
-    [pairs] = read_pairs(recording, [window_s], rig, progress)
-    return fit_subject_to_pairs(name, pairs, rig, markers, database, settings)
-
-
 def format_subject(result: SubjectResult) -> list[str]:
     """Describe a subject for a person."""
     fit = result.found.fit
