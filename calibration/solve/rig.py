@@ -79,12 +79,7 @@ class _Adjustment:
 
 @dataclass(frozen=True, slots=True)
 class RigProblem:
-    """What is to be solved for.
-
-    board, moments: what was seen, and when; sizes: width and height of each camera's pictures; names: of the cameras; known: by
-    camera, the lens of an earlier calibration, None where there is none; solve_offset: estimate by how much the cameras'
-    timestamps are late, from views in motion with known `velocity_px_s`; progress: receives a message for each step.
-    """
+    """What is asked of `solve_rig`; known: the lens of an earlier calibration by camera, None where there is none."""
 
     board: Board
     moments: Sequence[BoardMoment]
@@ -307,12 +302,7 @@ def _build_solution(
 
 @dataclass(frozen=True, slots=True)
 class BundleUncertainty:
-    """Standard deviations and covariances.
-
-    intrinsic_sigma: (C, 9), in the order of INTRINSICS, 0 where fixed; pose_covariance: of rotation vector and translation of all
-    cameras but the first, in the first one's frame, (6 C - 6, 6 C - 6) [rad, m]; offset_sigma_s: of the time offsets, (C,), empty
-    where not free.
-    """
+    """Standard deviations and covariances, as in `RigSolution`."""
 
     intrinsic_sigma: Floats
     pose_covariance: Floats

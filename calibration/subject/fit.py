@@ -128,6 +128,7 @@ def fit_body(name: str, markers: MarkerSet, tposes: Sequence[TPose], body: BodyP
     space = learn_skeleton_space(body.skeletons) if old is None else make_fixed_space(old.skeleton)
     problem = build_subject_problem(space, markers, tposes, body.standing, stature)
     adjusted = _adjust_from_torso(problem, markers)
+    sigma_m: Floats | None
     if old is None:
         skeleton = skeleton_from_vectors(space.vectors(adjusted.state.y)[0], name)
         sigma_m, measured = compute_length_sigmas(space, adjusted)

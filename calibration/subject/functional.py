@@ -44,21 +44,10 @@ TWIST = 1  # the axis along a leg
 
 
 @dataclass(frozen=True, slots=True)
-class WornMarkers:
-    """Markers whose places on a body are roughly known.
-
-    Attributes:
-        names: M labels.
-        joint: (M,).
-        offset_m: expected places in the joints' frames, (M, 3) [m].
-        sigma_m: how far they may be from there, (M,) [m].
-        torso: (M,).
-    """
+class WornMarkers(MarkerPriors):
+    """Markers whose places on a body are roughly known: M labels, and which are of the torso, (M,)."""
 
     names: tuple[str, ...]
-    joint: Ints
-    offset_m: Floats
-    sigma_m: Floats
     torso: Bools
 
     def marker_set(self) -> MarkerSet:
@@ -102,12 +91,13 @@ def fit_subject_to_motion(
     Raises: CalibrationError: no frame shows three markers of the torso, or the markers are not those of a person.
     """
     space = learn_skeleton_space(skeletons)
-    mean = space.skeleton(np.zeros(space.n_parameters))
+    mean = Subject(
+        name, space.skeleton(np.zeros(space.n_parameters)), worn.marker_set(), worn.offset_m, np.zeros(len(worn.names))
+    )
     tried = choose_shown_frames(valid, worn.torso)
-    wearing = (worn.joint, worn.offset_m, worn.torso)
     posed = []
     for k, row in enumerate(tried.tolist()):
-        posed.append(fit_poses_to_markers(mean, wearing, point_m[row : row + 1], valid[row : row + 1]))
+        posed.append(fit_poses_to_markers(mean, point_m[row : row + 1], valid[row : row + 1]))
         progress(k + 1, len(tried))
     error_mm = np.array([float(pose.error_mm[0]) for pose in posed])
     good = np.flatnonzero(error_mm <= np.percentile(error_mm, 75))
@@ -118,7 +108,7 @@ def fit_subject_to_motion(
     weight = max(1.0, len(rows) / WORTH)
     expected = _expect_poses(np.stack(rotvec))
     takes = tuple(_make_take(*each, weight) for each in zip(point_m[rows], valid[rows], expected, root_m, strict=True))
-    problem = SubjectProblem(space, MarkerPriors(worn.joint, worn.offset_m, worn.sigma_m), takes)
+    problem = SubjectProblem(space, worn, takes)
     start = SubjectState(np.zeros(space.n_parameters), worn.offset_m, tuple(rotvec), tuple(root_m))
     problem, adjusted = adjust_without_outliers(problem, start, _is_near, STEPS)
     return _build_fit(name, worn, space, problem, adjusted, rows)

@@ -111,11 +111,11 @@ def wear_places(places: dict[str, MarkerPlace]) -> WornMarkers:
     """Return markers at their places."""
     rows = list(places.values())
     return WornMarkers(
-        tuple(places),
-        np.array([JOINT_INDEX[row.joint] for row in rows], np.int64),
-        np.array([row.offset_m for row in rows], float).reshape(-1, 3),
-        np.array([row.sigma_m for row in rows], float),
-        np.array([row.torso for row in rows], bool),
+        joint=np.array([JOINT_INDEX[row.joint] for row in rows], np.int64),
+        offset_m=np.array([row.offset_m for row in rows], float).reshape(-1, 3),
+        sigma_m=np.array([row.sigma_m for row in rows], float),
+        names=tuple(places),
+        torso=np.array([row.torso for row in rows], bool),
     )
 
 

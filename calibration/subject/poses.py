@@ -8,12 +8,12 @@ import numpy as np
 from calibration.subject.adjust import MarkerPriors, PoseMarkers, SubjectProblem, SubjectState, adjust_subject
 from calibration.subject.fit import find_joint_entry
 from calibration.subject.model import make_fixed_space
-from config.arrays import Bools, Floats, Ints
+from calibration.subject.subject import Subject
+from config.arrays import Bools, Floats
 from config.joints import JOINTS, N_JOINTS
 from database.geometry.kinematics import charted_from_local
 from database.geometry.rigid import fit_rigid_motion
 from database.geometry.rotations import matrix_from_rotvec, rotvec_from_matrix
-from database.geometry.skeleton import Skeleton
 
 MARKER_SIGMA_M = 0.008  # of a marker on skin, over the bone
 FIXED_M = 1e-5
@@ -57,8 +57,7 @@ def make_relaxed_rotvec() -> Floats:
 
 
 def fit_poses_to_markers(
-    skeleton: Skeleton,
-    worn: tuple[Ints, Floats, Bools],
+    subject: Subject,
     point_m: Floats,
     valid: Bools,
     progress: Callable[[int, int | None], None] = lambda done, total: None,
@@ -68,18 +67,18 @@ def fit_poses_to_markers(
     A frame with fewer than three markers of the torso begins where the one before is; one without markers stays there.
 
     Args:
-        skeleton: of the body.
-        worn: joint (M,), offset (M, 3) [m] and whether it is of the torso (M,) of each marker.
+        subject: the body, and where the M markers are on it.
         point_m: (N, M, 3) [m] world.
         valid: (N, M).
         progress: receives the number of frames done, and of all.
     """
-    joint, offset_m, torso = worn
-    space = make_fixed_space(skeleton)
+    joint, offset_m, torso = subject.joint, subject.offset_m, subject.markers.torso
+    space = make_fixed_space(subject.skeleton)
     priors = MarkerPriors(joint, offset_m, np.full(len(joint), FIXED_M))
     n = len(point_m)
     rotvec, root_m, error_mm = np.zeros((n, N_JOINTS, 3)), np.zeros((n, 3)), np.zeros(n)
-    rest_m, covariance = skeleton.rest_positions_m()[joint] + offset_m, np.tile(MARKER_SIGMA_M**2 * np.eye(3), (len(joint), 1, 1))
+    rest_m = subject.skeleton.rest_positions_m()[joint] + offset_m
+    covariance = np.tile(MARKER_SIGMA_M**2 * np.eye(3), (len(joint), 1, 1))
     relaxed, t, state = make_relaxed_rotvec(), np.zeros(3), None
     for row in range(n):
         seen = torso & valid[row]

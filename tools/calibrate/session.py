@@ -40,13 +40,12 @@ class JudgedTposes:
 
 @dataclass(frozen=True, slots=True)
 class SubjectResult:
-    """A calibrated subject, the labelled T-pose it came from (the first used), the fit to all takes and the verdict.
+    """A calibrated subject, the fit to all takes and the verdict.
 
     asked: basis of the verdict.
     """
 
     subject: Subject
-    tpose: TPose
     found: TakesFit
     report: QualityReport
     asked: JudgedTposes
@@ -152,7 +151,7 @@ def fit_subject_to_tposes(
         )
     report = judge_subject(found, tposes, names, setting)
     subject = replace(found.fit.subject, world=find_world(found.fit, rig))
-    return SubjectResult(subject, tposes[found.used[0]], found, report, JudgedTposes(tuple(tposes), tuple(names), setting))
+    return SubjectResult(subject, found, report, JudgedTposes(tuple(tposes), tuple(names), setting))
 
 
 def read_pairs(

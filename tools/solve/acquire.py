@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from calibration.subject.adjust import AdjustedSubject, MarkerPriors, PoseMarkers, SubjectProblem, SubjectState, adjust_subject
+from calibration.subject.adjust import AdjustedSubject, PoseMarkers, SubjectProblem, SubjectState, adjust_subject
 from calibration.subject.constellation import assign_points
 from calibration.subject.functional import WornMarkers
 from calibration.subject.model import SkeletonSpace
@@ -101,11 +101,10 @@ class FoundLabels:
         root_m = middle + R @ self._clouds.root_m[pose]
         marker_m = middle + self._clouds.marker_m[pose] @ R.T
         state = SubjectState(np.zeros(space.n_parameters), worn.offset_m, (expected,), (root_m,))
-        priors = MarkerPriors(worn.joint, worn.offset_m, worn.sigma_m)
         for turn_number, gate_m in enumerate(GATES_M):
             sigma_m = ROUGH_M if turn_number < len(GATES_M) - 2 else FINE_M
             take = _make_take(point_m, assign_points(point_m, marker_m, gate_m), expected, root_m, sigma_m)
-            adjusted = adjust_subject(SubjectProblem(space, priors, (take,)), state, STEPS)
+            adjusted = adjust_subject(SubjectProblem(space, worn, (take,)), state, STEPS)
             state, marker_m = adjusted.state, adjusted.placed[0].marker_m
         marker, point = np.full(len(point_m), -1), assign_points(point_m, marker_m, GATES_M[-1])
         marker[point[point >= 0]] = np.flatnonzero(point >= 0)
@@ -123,7 +122,6 @@ def _make_take(point_m: Floats, point: Ints, expected: Floats, root_m: Floats, s
 
 def adjust_together(found: list[Acquired], worn: WornMarkers, space: SkeletonSpace) -> AdjustedSubject:
     """Return one body that fits several moments; begins at that of the first."""
-    priors = MarkerPriors(worn.joint, worn.offset_m, worn.sigma_m)
     first = found[0].adjusted.state
     state = SubjectState(
         first.y,
@@ -132,7 +130,7 @@ def adjust_together(found: list[Acquired], worn: WornMarkers, space: SkeletonSpa
         tuple(each.adjusted.state.root_m[0] for each in found),
     )
     takes = tuple(replace(each.take, expected=each.adjusted.state.rotvec[0]) for each in found)
-    return adjust_subject(SubjectProblem(space, priors, takes), state, 2 * STEPS)
+    return adjust_subject(SubjectProblem(space, worn, takes), state, 2 * STEPS)
 
 
 def _turn_about_y(angle_rad: float) -> Floats:

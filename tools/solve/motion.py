@@ -37,12 +37,11 @@ def pose_key_frames(subject: Subject, seconds: Floats, point_m: Floats, valid: B
     every = max(round(KEY_S / float(np.median(np.diff(seconds)))), 1)
     wanted = np.unique([0, *range(0, len(seconds), every), len(seconds) - 1])
     keys = np.unique(usable[np.clip(np.searchsorted(usable, wanted), 0, len(usable) - 1)])
-    worn = (subject.joint, subject.offset_m, subject.markers.torso)
-    found = fit_poses_to_markers(subject.skeleton, worn, point_m[keys], valid[keys])
+    found = fit_poses_to_markers(subject, point_m[keys], valid[keys])
     off_m = np.linalg.norm(place_markers(subject, found.rotvec, found.root_m) - point_m[keys], axis=2)
     right = valid[keys] & (off_m < WRONG_M)
     if not np.array_equal(right, valid[keys]):
-        found = fit_poses_to_markers(subject.skeleton, worn, point_m[keys], right)
+        found = fit_poses_to_markers(subject, point_m[keys], right)
     return sample_motion(build_take_motion(seconds[keys], found.rotvec, found.root_m, fps), seconds)
 
 

@@ -168,7 +168,7 @@ def refined_as(fit: SubjectFit, held_out: tuple[float, float] = (0.9, 0.7), far_
     """Return a refinement that found this body."""
     far = np.full(len(ANN.markers), 2.0)
     far[4] = far_mm
-    return RefinedSubject(fit.subject, fit, 45, 8.0, 2.0, far, held_out, ("leftLowerLeg",))
+    return RefinedSubject(fit.subject, fit, 45, far, held_out, ("leftLowerLeg",))
 
 
 def longer_thigh(fit: SubjectFit, by_m: float) -> SubjectFit:
