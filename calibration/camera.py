@@ -122,6 +122,13 @@ def _pack_intrinsics(camera: Camera) -> Floats:
     return out
 
 
+def camera_from_intrinsics(name: str, size: tuple[int, int], intrinsics: Floats, R: Floats, t: Floats) -> Camera:
+    """Return the camera of `Camera.intrinsics`, (10,), in a pose, world to camera, (3, 3) and (3,) [m]; size: width, height."""
+    fx, fy, cx, cy = intrinsics[:4]
+    matrix, fisheye = np.array([[fx, 0.0, cx], [0.0, fy, cy], [0.0, 0.0, 1.0]]), bool(intrinsics[FISHEYE])
+    return Camera(name, size, matrix, intrinsics[4 : 8 if fisheye else 9].copy(), R.copy(), t.copy(), fisheye)
+
+
 def format_camera_name(name: str) -> str:
     """Return a camera's name for use in a sentence: `the left camera`, `camera cam_2`, or `the camera` if it has no name."""
     if name in ("", "camera"):

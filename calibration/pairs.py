@@ -9,7 +9,7 @@ import numpy as np
 from calibration.camera import Camera, Rig
 from calibration.depth import VOLUME_M, choose_performer_distance_m, compute_meeting_point_m, compute_view_axes, is_in_view
 from calibration.triangulate import triangulate
-from config.arrays import Floats
+from config.arrays import Floats, Ints
 
 MARKER_PX = 0.2  # noise of a marker's centre, by which pairs are compared
 GRID = (5, 5, 5)
@@ -117,3 +117,16 @@ def _find_middle_m(cameras: Sequence[Camera]) -> Floats:
 def _normalise_vector(vector: Floats) -> Floats:
     """Return a vector of length one."""
     return np.asarray(vector / max(float(np.linalg.norm(vector)), 1e-12))
+
+
+def find_spanning_tree(n_shared: Ints) -> list[tuple[int, int]]:
+    """Return the pairs of cameras that hold all of them together by as much as possible, from the first camera on (Prim 1957).
+
+    n_shared: what any two share, (C, C). Of each pair the first camera is in a pair before it, or camera 0.
+    """
+    linked, links = [0], list[tuple[int, int]]()
+    while len(linked) < len(n_shared):
+        others = [c for c in range(len(n_shared)) if c not in linked]
+        links.append(max(((a, b) for a in linked for b in others), key=lambda pair: int(n_shared[pair])))
+        linked.append(links[-1][1])
+    return links

@@ -18,10 +18,8 @@ from config.errors import CalibrationError
 from config.settings import CAMERA_NAMES
 
 # A mild barrel, as small webcams have; the two lenses are not alike.
-DISTORTIONS = (
-    np.array([-0.11, 0.06, 0.0004, -0.0003, 0.0]),
-    np.array([-0.10, 0.05, -0.0003, 0.0004, 0.0]),
-)
+DISTORTIONS = (np.array([-0.11, 0.06, 0.0004, -0.0003, 0.0]), np.array([-0.10, 0.05, -0.0003, 0.0004, 0.0]))
+MARGIN = 0.05  # share of an image's width that is kept free at every edge
 # Where the third camera stands and those after it, from where the performer looks towards their left [degrees].
 AROUND_DEG = (90.0, 180.0, -90.0, 135.0, -135.0, 45.0)
 
@@ -70,12 +68,7 @@ def make_camera_looking_at(
 
 
 def place_rig(
-    size: tuple[int, int],
-    fov_deg: float,
-    left_m: ArrayLike,
-    right_m: ArrayLike,
-    target_m: ArrayLike,
-    distorted: bool = True,
+    size: tuple[int, int], fov_deg: float, left_m: ArrayLike, right_m: ArrayLike, target_m: ArrayLike, distorted: bool = True
 ) -> Rig:
     """Return two cameras that look at a point, world Y up, floor at 0.
 
@@ -169,7 +162,7 @@ def is_all_in_view(rig: Rig, points_m: ArrayLike, margin_px: float = 0.0) -> boo
 
 
 def find_distance_in_view(
-    size: tuple[int, int], fov_deg: float, baseline_m: float, height_m: float, points_m: ArrayLike, margin: float = 0.05
+    size: tuple[int, int], fov_deg: float, baseline_m: float, height_m: float, points_m: ArrayLike, margin: float = MARGIN
 ) -> float:
     """Return the smallest distance at which `make_facing_rig` sees all points, to 1 cm [m].
 
@@ -186,7 +179,7 @@ def find_distance_in_view(
 
 
 def find_distances_around(
-    size: tuple[int, int], fov_deg: float, height_m: float, n_cameras: int, points_m: ArrayLike, margin: float = 0.05
+    size: tuple[int, int], fov_deg: float, height_m: float, n_cameras: int, points_m: ArrayLike
 ) -> list[float]:
     """Return the smallest distance at which each camera from the third on sees all points, as `find_distance_in_view` does [m].
 
@@ -196,27 +189,22 @@ def find_distances_around(
         height_m: of all cameras above the floor.
         n_cameras: of the rig.
         points_m: the points, (..., 3) [m].
-        margin: share of the image width kept free at every edge.
     """
-    return [
-        _find_nearest_m(partial(_make_one_camera_rig, camera, size, fov_deg, height_m), points_m, margin)
-        for camera in range(2, n_cameras)
-    ]
 
+    def find(camera: int) -> float:
+        place = partial(_make_camera_around, camera, size, fov_deg, height_m=height_m)
+        return _find_nearest_m(lambda distance_m: Rig((place(distance_m),)), points_m, MARGIN)
 
-def _make_one_camera_rig(camera: int, size: tuple[int, int], fov_deg: float, height_m: float, distance_m: float) -> Rig:
-    """Return a camera around the performer alone."""
-    return Rig((_make_camera_around(camera, size, fov_deg, distance_m, height_m),))
+    return [find(camera) for camera in range(2, n_cameras)]
 
 
 def _find_nearest_m(rig_at: Callable[[float], Rig], points_m: ArrayLike, margin: float) -> float:
     """Return the smallest distance at which a rig sees all points."""
-    points = np.asarray(points_m, float).reshape(-1, 3)
     near, far = 0.3, 30.0
 
     def seen(distance_m: float) -> bool:
         rig = rig_at(distance_m)
-        return is_all_in_view(rig, points, margin * rig.cameras[0].size[0])
+        return is_all_in_view(rig, points_m, margin * rig.cameras[0].size[0])
 
     if not seen(far):
         raise CalibrationError("the motion does not fit into the view even from 30 m; use a part of it (--start, --seconds)")

@@ -180,14 +180,7 @@ def _write_midpoint(a: Floats, z: Floats, p: Floats) -> None:
 
 
 @inline_kernel
-def _write_normal_equations(
-    cameras: Floats,
-    px: Floats,
-    weight: Floats,
-    p: Floats,
-    H: Floats,
-    work: Floats,
-) -> bool:
+def _write_normal_equations(cameras: Floats, px: Floats, weight: Floats, p: Floats, H: Floats, work: Floats) -> bool:
     """Write H = J' W J to H[:, :3] and the gradient J' W r to H[:, 3]; return False unless all that see the point have it ahead.
 
     weight: (V,), 0 where a camera does not see it.

@@ -5,12 +5,11 @@ from dataclasses import replace
 import numpy as np
 
 from benchmarks.calibration.scene import CalibrationScene
-from calibration.camera import Rig
+from calibration.camera import Rig, camera_from_intrinsics
 from calibration.quality.world_error import compute_distance_errors, remeasure_points
 from calibration.solve.adjust import BundleProblem, adjust_bundle
 from calibration.solve.equations import BundleState, CornerObservations, FreeParameters, compute_residual_px, state_from_rig
 from calibration.solve.solution import LensModel, RigSolution
-from calibration.solve.start import make_camera
 from config.arrays import Floats
 from database.geometry.rotations import rotvec_from_matrix
 from numerics.least_squares import compute_shared_covariance
@@ -46,7 +45,7 @@ def build_solution(scene: CalibrationScene, state: BundleState, lens: LensModel,
     """
     seen = collect_observations(scene)
     of_cameras = zip(scene.truth.cameras, state.intrinsics, state.rotation, state.translation, strict=True)
-    cameras = tuple(make_camera(camera.name, camera.size, K, R, t) for camera, K, R, t in of_cameras)
+    cameras = tuple(camera_from_intrinsics(camera.name, camera.size, K, R, t) for camera, K, R, t in of_cameras)
     used = seen.weight > 0
     residual = np.where(used[..., None], compute_residual_px(state, seen), 0.0)
     sigma = np.zeros((2, 9))

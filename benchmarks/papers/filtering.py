@@ -27,7 +27,7 @@ from reconstruct.finish.prediction import Predictor
 from reconstruct.finish.smoother import smooth_poses
 from reconstruct.pose import JointSource, Pose, TrackingState
 from reconstruct.search.examples import compute_examples
-from tools.calibrate.session import fit_subject_to_recording
+from tools.calibrate.session import fit_subject_to_pairs, read_pairs
 from tools.evaluate.methods import solve
 from tools.evaluate.parallel import run_tasks
 from tools.evaluate.protocol import open_once, protocol_clip
@@ -141,7 +141,8 @@ def _replay_standing(request: Request, path: Path) -> list[PoseSignal]:
     rig, markers, table = read_rig_toml(folder / "rig.toml"), read_marker_set(folder / "markers.toml"), open_once(path)
     spec = RecordingSpec((str(folder / "left.avi"), str(folder / "right.avi")), folder / "timestamps.csv")
     recording = CaptureRecording(spec, settings.detector, markers)
-    subject = fit_subject_to_recording("real", recording, T_POSE_S, rig, markers, table, settings).subject
+    [pairs] = read_pairs(recording, [T_POSE_S], rig)
+    subject = fit_subject_to_pairs("real", pairs, rig, markers, table, settings).subject
     poses = [
         p
         for p in replay_recording(recording, rig, subject, table, settings).poses[:REAL_PAIRS]

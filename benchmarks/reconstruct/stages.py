@@ -29,7 +29,7 @@ from database.store import open_database
 from reconstruct.pipeline import Pipeline
 from stream.protocol.codec import encode_message
 from stream.protocol.compose import compose_pose_message, compose_skeleton_message
-from tools.calibrate.session import fit_subject_to_recording
+from tools.calibrate.session import fit_subject_to_pairs, read_pairs
 
 T_POSE_S = (0.5, 8.0)
 US = 1e-3
@@ -124,7 +124,8 @@ class RecordingReplay:
         spec = RecordingSpec((str(folder / "left.avi"), str(folder / "right.avi")), folder / "timestamps.csv")
         poses = open_default_database() if database is None else open_database(database)
         recording = CaptureRecording(spec, settings.detector, worn)
-        self.subject = fit_subject_to_recording("performer", recording, T_POSE_S, rig, worn, poses, settings).subject
+        [pairs] = read_pairs(recording, [T_POSE_S], rig)
+        self.subject = fit_subject_to_pairs("performer", pairs, rig, worn, poses, settings).subject
         self._skeleton, self.pipeline = (
             compose_skeleton_message(self.subject),
             Pipeline(place_rig_in_world(rig, self.subject.world), self.subject, poses, settings),

@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 
 from calibration.board.corner_fit import CornerFit, fit_corners, is_crossing
 from calibration.board.pattern import Board, find_light_squares
+from calibration.board.views import BoardView, make_view
 from config.arrays import Floats, Image
 
 MIN_MARKERS = 3
@@ -31,15 +32,6 @@ class MarkerDetections:
 
     ids: NDArray[np.int_]
     corners_px: Floats
-
-
-@dataclass(frozen=True, slots=True)
-class CharucoDetection:
-    """N corners of a ChArUco board, in the board's order: their fit, which of them are reliable, (N,), and the board's layout."""
-
-    fit: CornerFit
-    seen: NDArray[np.bool_]
-    legacy: bool
 
 
 def find_markers(grey: Image, dictionary: "cv2.aruco.Dictionary", sharpen: bool = False, border: int = 1) -> MarkerDetections:
@@ -74,7 +66,7 @@ def _run_detector(detector: "cv2.aruco.ArucoDetector", grey: Image, scale: float
     return MarkerDetections(np.asarray(ids, int).ravel(), (px + 0.5) / scale - 0.5)
 
 
-def find_charuco(grey: Image, board: Board, markers: MarkerDetections) -> CharucoDetection | None:
+def find_charuco(grey: Image, board: Board, markers: MarkerDetections) -> BoardView | None:
     """Return the corners of a ChArUco board from the markers that were found in a picture; None where it is not clear which
     they are.
 
@@ -87,13 +79,13 @@ def find_charuco(grey: Image, board: Board, markers: MarkerDetections) -> Charuc
     """
     grown = []
     for legacy in (False, True) if board.rows % 2 else (False,):
-        points_m, points_px, agree = match_markers(board, legacy, markers)
+        points_m, points_px, agree = _match_markers(board, legacy, markers)
         if _has_markers_below(board, legacy, markers, points_m[agree], points_px[agree]):
             return None
         if agree.sum() / 4.0 >= max(MIN_MARKERS, MIN_SHARE * len(markers.ids)):
             light = find_light_squares(board, legacy)
             fit, seen = grow_corners(grey, board, points_m[agree], points_px[agree], light)
-            grown.append((int(agree.sum()) // 4 * 2 + int(seen.sum()), CharucoDetection(fit, seen, legacy)))
+            grown.append((int(agree.sum()) // 4 * 2 + int(seen.sum()), make_view(fit.corners_px, seen, fit.blur_px, legacy)))
     grown.sort(key=lambda each: -each[0])
     # With an odd number of squares a row, the layouts differ by a shift, but for the first and last square of each row.
     if not grown or (len(grown) > 1 and grown[0][0] < grown[1][0] + CLEAR):
@@ -126,15 +118,10 @@ def grow_corners(
     return fit, seen
 
 
-def match_markers(board: Board, legacy: bool, markers: MarkerDetections) -> tuple[Floats, Floats, NDArray[np.bool_]]:
+def _match_markers(board: Board, legacy: bool, markers: MarkerDetections) -> tuple[Floats, Floats, NDArray[np.bool_]]:
     """Return the markers' corners on the board, (4 M, 2) [m], and in the picture, (4 M, 2) [px], and which agree.
 
     Markers whose number the board does not have are left out.
-
-    Args:
-        board: the board that is looked for.
-        legacy: the layout is that from before OpenCV 4.6.
-        markers: the markers that were found.
     """
     corners_m = _compute_marker_corners_m(board, legacy, board.rows + 1)
     on_board = markers.ids < len(corners_m)

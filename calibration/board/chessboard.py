@@ -9,7 +9,6 @@ the same upside down and are taken to be upright.
 """
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 
 import cv2
 import numpy as np
@@ -17,6 +16,7 @@ from numpy.typing import NDArray
 
 from calibration.board.corner_fit import CornerFit, fit_corners, is_crossing
 from calibration.board.pattern import Board, find_light_squares
+from calibration.board.views import BoardView, make_view
 from config.arrays import Floats, Image
 
 WORK_WIDTH = 1280  # [px], to which wider pictures are scaled down
@@ -27,15 +27,7 @@ MIN_AGREE = 0.85  # share of neighbouring squares whose contrast has the right s
 CONTINUES = 0.6  # share of the corners that a larger board would have beyond a side
 
 
-@dataclass(frozen=True, slots=True)
-class ChessboardDetection:
-    """N corners of a chessboard, in the board's order: their fit, and which of them are reliable, (N,)."""
-
-    fit: CornerFit
-    seen: NDArray[np.bool_]
-
-
-def find_chessboard(grey: Image, board: Board, quick: bool = False) -> ChessboardDetection | None:
+def find_chessboard(grey: Image, board: Board, quick: bool = False) -> BoardView | None:
     """Return the corners of a chessboard that is whole in a picture; None if no finder returns one that looks like it.
 
     Args:
@@ -44,7 +36,7 @@ def find_chessboard(grey: Image, board: Board, quick: bool = False) -> Chessboar
         quick: for live use, where a few milliseconds must do.
     """
     for grid in find_chessboard_grids(grey, board.columns, board.rows, quick):
-        ordered = sort_in_board_order(grey, grid, board)
+        ordered = _sort_in_board_order(grey, grid, board)
         if ordered is None:
             continue
         corners, dark_first = ordered
@@ -52,7 +44,7 @@ def find_chessboard(grey: Image, board: Board, quick: bool = False) -> Chessboar
         fit = fit_corners(grey, corners, compute_grid_steps(corners.reshape(board.rows, board.columns, 2)), board, light)
         seen = is_crossing(fit, light)
         if _is_whole(seen.reshape(board.rows, board.columns)) and not _is_part_of_larger(grey, board, fit, light):
-            return ChessboardDetection(fit, seen)
+            return make_view(fit.corners_px, seen, fit.blur_px)
     return None
 
 
@@ -129,16 +121,9 @@ def has_crossings(grey: Image, board: Board, at: Floats, steps: Floats, light: N
     return bool((is_crossing(fit, light[inside]) & near & strong).mean() > CONTINUES)
 
 
-def sort_in_board_order(image: NDArray[np.uint8], grid_px: Floats, board: Board) -> tuple[Floats, bool] | None:
-    """Return corners in the board's order, (N, 2) [px], and whether the square at the first is dark; None if squares do not
-    alternate.
-
-    The first square is dark wherever the board allows it.
-
-    Args:
-        image: (H, W).
-        grid_px: corners in any order of rows and columns, (rows, columns, 2) or rotated by a quarter.
-        board: the board that is looked for.
+def _sort_in_board_order(image: NDArray[np.uint8], grid_px: Floats, board: Board) -> tuple[Floats, bool] | None:
+    """Return corners, (rows, columns, 2) or rotated by a quarter, in the board's order, (N, 2) [px], and whether the first square
+    is dark, as it is wherever the board allows it; None if squares do not alternate.
     """
     candidates = []
     for grid in _list_orders(grid_px, board):

@@ -4,7 +4,7 @@ import cv2
 import numpy as np
 
 from calibration.board.pattern import Board
-from calibration.board.tags import TagDetection
+from calibration.board.views import BoardView
 from config.arrays import Floats, Image
 
 WINDOW = 0.7  # of the distance to the nearest circle: half the side of the window in which a centre is measured
@@ -12,7 +12,7 @@ ROUNDS = 3
 MIN_CONTRAST = 15.0  # grey levels
 
 
-def find_circles(grey: Image, board: Board, quick: bool = False) -> TagDetection | None:
+def find_circles(grey: Image, board: Board, quick: bool = False) -> BoardView | None:
     """Return the circles' centres in the board's order, (N, 2) [px]; None unless all are in view.
 
     Args:
@@ -23,7 +23,7 @@ def find_circles(grey: Image, board: Board, quick: bool = False) -> TagDetection
     for picture in (grey, np.asarray(cv2.bitwise_not(grey))):
         corners = find_circle_grid(picture, board.columns, board.rows, quick=quick)
         if corners is not None:
-            return TagDetection(_find_centres(picture, corners), np.ones(len(board), bool), np.full((len(board), 2), 0.7))
+            return BoardView(_find_centres(picture, corners), np.ones(len(board), bool), blur_px=0.7)
     return None
 
 

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from calibration.board.charuco import MarkerDetections, find_charuco, find_markers
 from calibration.board.chessboard import find_chessboard, find_chessboard_grids
-from calibration.board.find import convert_to_grey, paint_over_board
+from calibration.board.find import convert_to_grey, has_another_chessboard
 from calibration.board.others import (
     count_spots,
     describe_loose_markers,
@@ -216,7 +216,7 @@ def _describe_chessboard(grey: Image, board: Board) -> tuple[str, int]:
         return text + _format_option(name, layout, board), layout[1]
     found = find_chessboard(grey, board)
     if found is not None:
-        another = find_chessboard(paint_over_board(grey, found.fit.corners_px), board, quick=True)
+        another = has_another_chessboard(grey, board, found)
         return f"two boards of {board.columns}x{board.rows} are in the picture: leave only one in view" if another else "", 0
     seen = detect_chessboard(grey) or _find_at_half_size(grey)
     if seen is None:

@@ -1,16 +1,17 @@
 """Find a board's corners in a picture, in the board's order and to a few hundredths of a pixel."""
 
+from dataclasses import replace
+
 import cv2
 import numpy as np
 from numpy.typing import NDArray
 
 from calibration.board.charuco import MIN_MARKERS, find_charuco, find_markers
-from calibration.board.chessboard import ChessboardDetection, find_chessboard
+from calibration.board.chessboard import find_chessboard
 from calibration.board.circles import find_circles
 from calibration.board.pattern import Board, load_board_dictionary
-from calibration.board.tags import find_tag_board
+from calibration.board.tags import find_aprilgrid, find_marker
 from calibration.board.views import BoardView
-from config.arrays import Floats
 
 
 def find_board(image: NDArray[np.uint8], board: Board, *, name: str = "", t_ns: int = 0, quick: bool = False) -> BoardView | None:
@@ -25,33 +26,27 @@ def find_board(image: NDArray[np.uint8], board: Board, *, name: str = "", t_ns: 
     """
     grey = convert_to_grey(image)
     if board.kind == "charuco":
-        return _find_charuco_board(grey, board, name, t_ns, quick)
-    if board.kind != "chessboard":
-        tags = find_circles(grey, board, quick) if board.kind == "circles" else find_tag_board(grey, board)
-        return (
-            None if tags is None else BoardView(tags.corners_px, tags.seen, t_ns, name, _choose_blur_px(tags.blur_px[tags.seen]))
-        )
-    found = find_chessboard(grey, board, quick)
-    if found is None or (not quick and _has_another(grey, board, found)):
-        return None
-    fit, seen = found.fit, found.seen
-    return BoardView(fit.corners_px, seen, t_ns, name, _choose_blur_px(fit.blur_px[seen]))
+        found = _find_charuco_board(grey, board, quick)
+    elif board.kind == "chessboard":
+        found = find_chessboard(grey, board, quick)
+        if found is not None and not quick and has_another_chessboard(grey, board, found):
+            return None
+    elif board.kind == "circles":
+        found = find_circles(grey, board, quick)
+    else:
+        found = find_aprilgrid(grey, board) if board.kind == "aprilgrid" else find_marker(grey, board)
+    return None if found is None else replace(found, name=name, t_ns=t_ns)
 
 
-def _has_another(grey: NDArray[np.uint8], board: Board, found: ChessboardDetection) -> bool:
-    """Return whether the picture shows a second such board: the other camera might take that one."""
-    return find_chessboard(paint_over_board(grey, found.fit.corners_px), board, quick=True) is not None
-
-
-def paint_over_board(grey: NDArray[np.uint8], corners_px: Floats) -> NDArray[np.uint8]:
-    """Return the picture with the hull of some corners, (N, 2) [px], painted over in its median grey."""
-    hull = cv2.convexHull(np.float32(corners_px))[:, 0]
+def has_another_chessboard(grey: NDArray[np.uint8], board: Board, found: BoardView) -> bool:
+    """Return whether a picture, (H, W), shows a second such board beside one found: the other camera might take that one."""
+    hull = cv2.convexHull(np.float32(found.corners_px))[:, 0]
     middle = hull.mean(axis=0)
     covered = cv2.fillConvexPoly(grey.copy(), np.rint(middle + 1.1 * (hull - middle)).astype(np.int32), float(np.median(grey)))
-    return np.asarray(covered)
+    return find_chessboard(np.asarray(covered), board, quick=True) is not None
 
 
-def _find_charuco_board(grey: NDArray[np.uint8], board: Board, name: str, t_ns: int, quick: bool) -> BoardView | None:
+def _find_charuco_board(grey: NDArray[np.uint8], board: Board, quick: bool) -> BoardView | None:
     """Return the corners of a ChArUco board, with a second, slower search if less than half of them are found.
 
     Light may be printed where the board is dark, and dark where it is light.
@@ -66,19 +61,11 @@ def _find_charuco_board(grey: NDArray[np.uint8], board: Board, name: str, t_ns: 
     found = find_charuco(grey, board, markers)
     if not quick and (found is None or found.seen.mean() < 0.5):
         again = find_charuco(grey, board, find_markers(grey, dictionary, sharpen=True))
-        found = max((each for each in (found, again) if each is not None), key=lambda each: int(each.seen.sum()), default=None)
-    if found is None:
-        return None
-    fit, seen = found.fit, found.seen
-    return BoardView(fit.corners_px, seen, t_ns, name, _choose_blur_px(fit.blur_px[seen]), legacy=found.legacy)
+        found = max((each for each in (found, again) if each is not None), key=lambda each: each.n_seen, default=None)
+    return found
 
 
 def convert_to_grey(image: NDArray[np.uint8]) -> NDArray[np.uint8]:
     """Return a picture as (H, W)."""
     grey = image if image.ndim == 2 else cv2.cvtColor(image, cv2.COLOR_BGR2GRAY)
     return np.ascontiguousarray(grey, np.uint8)
-
-
-def _choose_blur_px(blur_px: Floats) -> float:
-    """Return the blur of the less sharp edges: a moving board has sharp ones along its motion."""
-    return float(np.median(blur_px, axis=0).max()) if len(blur_px) else float("nan")

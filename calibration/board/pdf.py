@@ -10,8 +10,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from calibration.board.pattern import Board, board_from_text, build_board_pattern
-from config.arrays import Bools, Floats
+from config.arrays import Floats
 from config.errors import CalibrationError
+from database.clips import find_runs
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -107,18 +108,10 @@ def compute_dark_boxes_mm(board: Board, layout: PageLayout) -> Floats:
     pattern = build_board_pattern(board)
     x = layout.corner_mm[0] + 1e3 * (pattern.x_m - pattern.x_m[0])
     y = layout.corner_mm[1] - 1e3 * (pattern.y_m - pattern.y_m[0])
-    boxes = [(x[a], y[row + 1], x[b], y[row]) for row, cells in enumerate(pattern.dark) for a, b in _find_dark_runs(cells)]
-    boxes += [
-        (x[k], y[b], x[k + 1], y[a]) for k, cells in enumerate(pattern.dark.T) for a, b in _find_dark_runs(cells) if b > a + 1
-    ]
+    boxes = [(x[a], y[row + 1], x[b], y[row]) for row, cells in enumerate(pattern.dark) for a, b in find_runs(cells)]
+    boxes += [(x[k], y[b], x[k + 1], y[a]) for k, cells in enumerate(pattern.dark.T) for a, b in find_runs(cells) if b > a + 1]
     left, low, right, high = np.array(boxes).T
     return np.stack([left, low, right, low, right, high, left, high, left, low], axis=1).reshape(-1, 5, 2)
-
-
-def _find_dark_runs(dark: Bools) -> list[tuple[int, int]]:
-    """Return first and one past the last of each run of dark cells."""
-    changes = np.flatnonzero(np.diff(np.concatenate([[False], dark, [False]]).astype(int)))
-    return [(int(first), int(last)) for first, last in changes.reshape(-1, 2)]
 
 
 def _draw_polylines(figure: "Figure", lines_mm: Floats, **style: Any) -> None:

@@ -9,10 +9,10 @@ from dataclasses import dataclass
 
 import cv2
 import numpy as np
-from numpy.typing import NDArray
 
 from calibration.board.charuco import MIN_CORNERS, MIN_SHARE, MarkerDetections, find_agreeing_markers, find_markers, grow_corners
 from calibration.board.pattern import APRIL_BORDER, APRIL_DICTIONARY, Board, find_light_squares, load_board_dictionary
+from calibration.board.views import BoardView, make_view
 from config.arrays import Floats, Image
 
 MIN_TAGS = 3
@@ -25,15 +25,6 @@ PROFILE_SHARE = 0.045  # of a side, to either side of it; the rim of a marker is
 MIN_SIDE_PX = 24.0
 MIN_CONTRAST = 15.0  # between marker and paper, in grey levels
 MAX_OFF = 0.15  # RMS of a side's points about its curve, of the profile
-
-
-@dataclass(frozen=True, slots=True)
-class TagDetection:
-    """Corners of a board, in its order, (N, 2) [px], which are reliable, (N,), and the blur of their edges, (N, 2) [px]."""
-
-    corners_px: Floats
-    seen: NDArray[np.bool_]
-    blur_px: Floats
 
 
 def find_tags(grey: Image) -> MarkerDetections:
@@ -72,12 +63,7 @@ def compute_tag_corners_m(board: Board) -> Floats:
     return np.asarray(grid[:, OPENCV_ORDER])  # of lower left, lower right, upper left, upper right
 
 
-def find_tag_board(grey: Image, board: Board) -> TagDetection | None:
-    """Return the corners of an AprilGrid or a single marker in a picture, (H, W); None: it is not seen."""
-    return find_aprilgrid(grey, board) if board.kind == "aprilgrid" else find_marker(grey, board)
-
-
-def find_aprilgrid(grey: Image, board: Board) -> TagDetection | None:
+def find_aprilgrid(grey: Image, board: Board) -> BoardView | None:
     """Return the corners of an AprilGrid of which any part is in a picture, (H, W); None: too few tags, or another grid's."""
     tags = find_tags(grey)
     corners_m = compute_tag_corners_m(board)
@@ -89,17 +75,17 @@ def find_aprilgrid(grey: Image, board: Board) -> TagDetection | None:
     if agree.sum() / 4.0 < max(MIN_TAGS, MIN_SHARE * len(tags.ids)):
         return None
     fit, seen = grow_corners(grey, board, points_m[agree], points_px[agree], find_light_squares(board, True))
-    return TagDetection(fit.corners_px, seen, fit.blur_px) if seen.sum() >= MIN_CORNERS else None
+    return make_view(fit.corners_px, seen, fit.blur_px) if seen.sum() >= MIN_CORNERS else None
 
 
-def find_marker(grey: Image, board: Board) -> TagDetection | None:
+def find_marker(grey: Image, board: Board) -> BoardView | None:
     """Return the four corners of a single marker in a picture, (H, W), row by row; None: not in it, twice, or unsharp."""
     for picture in (grey, np.asarray(cv2.bitwise_not(grey))):
         markers = find_markers(picture, load_board_dictionary(board))
         mine = np.flatnonzero(markers.ids == board.marker_id)
         if len(mine) == 1:
             sides = fit_marker_sides(picture, markers.corners_px[mine[0]])
-            return None if sides is None else TagDetection(sides[0][[0, 1, 3, 2]], np.ones(4, bool), np.full((4, 2), sides[1]))
+            return None if sides is None else BoardView(sides[0][[0, 1, 3, 2]], np.ones(4, bool), blur_px=sides[1])
     return None
 
 

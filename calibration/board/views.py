@@ -43,6 +43,19 @@ class BoardView:
         return int(self.seen.sum())
 
 
+def make_view(corners_px: Floats, seen: NDArray[np.bool_], blur_px: Floats, legacy: bool = False) -> BoardView:
+    """Return a view whose blur is that of the less sharp edges, since a moving board has sharp ones along its motion.
+
+    Args:
+        corners_px: in the board's order, (N, 2) [px].
+        seen: which are reliable, (N,).
+        blur_px: of each corner's edges, (N, 2) [px].
+        legacy: layout of the ChArUco board that was seen.
+    """
+    blur = float(np.median(blur_px[seen], axis=0).max()) if seen.any() else float("nan")
+    return BoardView(corners_px, seen, blur_px=blur, legacy=legacy)
+
+
 @dataclass(frozen=True, slots=True)
 class BoardMoment:
     """The board in one position, as the cameras saw it; views: by camera, None: not seen by that camera."""
@@ -72,11 +85,7 @@ class BoardMoment:
 
 
 CELLS = (8, 6)  # across and down, of which the share with a corner is the coverage
-REGIONS = (
-    ("upper left", "top", "upper right"),
-    ("left", "middle", "right"),
-    ("lower left", "bottom", "lower right"),
-)
+REGIONS = (("upper left", "top", "upper right"), ("left", "middle", "right"), ("lower left", "bottom", "lower right"))
 MARGIN = 0.04  # of the picture's width, by which the lens is known beyond the corners seen
 
 

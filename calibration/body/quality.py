@@ -3,8 +3,8 @@
 import numpy as np
 
 from calibration.body.solve import BodySolution
-from calibration.camera import Rig
-from calibration.quality.report import Finding, Grade, GradeLimits, QualityReport, grade_figure
+from calibration.camera import Rig, compute_relative_pose
+from calibration.quality.report import Finding, Grade, GradeLimits, QualityReport, grade_figure, make_finding
 from config.arrays import Floats
 from database.geometry.rotations import compute_geodesic_rad
 
@@ -27,7 +27,8 @@ def judge_body(solution: BodySolution, tilt_sigma_rad: float, before: Rig | None
     """
     turn_deg, shift_m = measure_pose_sigmas(solution)
     turns, shifts = compare_rigs(before, solution.rig) if before is not None else (np.zeros(0), np.zeros(0))
-    worst = float(np.max(shift_m / _measure_distances_m(solution.rig)))
+    first, *others = solution.rig.cameras
+    worst = float(np.max(shift_m / [np.linalg.norm(camera.center_m - first.center_m) for camera in others]))
     findings = [
         _judge_moments(solution),
         _judge_sigmas(solution, turn_deg, shift_m, worst),
@@ -62,10 +63,9 @@ def compare_rigs(one: Rig, other: Rig) -> tuple[Floats, Floats]:
     """Return by how much all cameras but the first have turned beside it [deg] and moved [m], (C - 1,) each."""
     turns, shifts = [], []
     for a, b in zip(one.cameras[1:], other.cameras[1:], strict=True):
-        R = [camera.rotation @ rig.cameras[0].rotation.T for camera, rig in ((a, one), (b, other))]
-        first = [rig.cameras[0].rotation @ (camera.center_m - rig.cameras[0].center_m) for camera, rig in ((a, one), (b, other))]
-        turns.append(np.degrees(compute_geodesic_rad(R[0], R[1])))
-        shifts.append(np.linalg.norm(first[0] - first[1]))
+        (R, t), (S, u) = compute_relative_pose(one.cameras[0], a), compute_relative_pose(other.cameras[0], b)
+        turns.append(np.degrees(compute_geodesic_rad(R, S)))
+        shifts.append(np.linalg.norm(R.T @ t - S.T @ u))
     return np.array(turns), np.array(shifts)
 
 
@@ -84,17 +84,12 @@ def describe_moves(solution: BodySolution, turns_deg: Floats, shifts_m: Floats) 
     return found
 
 
-def _measure_distances_m(rig: Rig) -> Floats:
-    """Return the distances of all cameras but the first from it, (C - 1,) [m]."""
-    return np.array([np.linalg.norm(camera.center_m - rig.cameras[0].center_m) for camera in rig.cameras[1:]])
-
-
 def _judge_moments(s: BodySolution) -> Finding:
     """Judge how much was seen."""
     n = len(s.t_s)
     grade = Grade.PASS if n >= MOMENTS else Grade.POOR if n >= FEW else Grade.FAIL
     text = f"{n} moments at which two cameras or more see the person"
-    return Finding(grade, text, "" if grade is Grade.PASS else "walk for half a minute where both see all of you")
+    return make_finding(grade, text, "walk for half a minute where both see all of you")
 
 
 def _judge_sigmas(s: BodySolution, turn_deg: Floats, shift_m: Floats, worst: float) -> Finding:
@@ -104,7 +99,7 @@ def _judge_sigmas(s: BodySolution, turn_deg: Floats, shift_m: Floats, worst: flo
         f"cameras {'up to ' * (len(s.rig) > 2)}{1e3 * s.rig.baseline_m:.0f} mm apart, the scale by {s.scale.words}; turned to "
         f"+-{turn_deg.max():.2f} degrees, placed to +-{1e3 * shift_m.max():.0f} mm ({100.0 * worst:.1f} %)"
     )
-    return Finding(grade, text, "" if grade is Grade.PASS else "walk longer, all over the floor; turn, and raise the arms")
+    return make_finding(grade, text, "walk longer, all over the floor; turn, and raise the arms")
 
 
 def _judge_walk(s: BodySolution) -> Finding:
@@ -113,7 +108,7 @@ def _judge_walk(s: BodySolution) -> Finding:
     spread = float(2.0 * np.sqrt(np.linalg.eigvalsh(np.cov(middle.T))[-1]))
     grade = Grade.PASS if spread >= WALKED_M else Grade.POOR
     text = f"the person moved through {spread:.1f} m"
-    return Finding(grade, text, "" if grade is Grade.PASS else "walk about, not on one spot: that tells near from far")
+    return make_finding(grade, text, "walk about, not on one spot: that tells near from far")
 
 
 def _judge_floor(tilt_sigma_rad: float) -> Finding:

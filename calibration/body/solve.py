@@ -20,11 +20,12 @@ from calibration.body.start import (
     place_landmarks_flat,
 )
 from calibration.body.views import BodyViews
-from calibration.camera import Camera, Rig
+from calibration.camera import Camera, Rig, compute_relative_pose
 from config.arrays import Bools, Floats, Ints
 from config.errors import CalibrationError
 
-ROUNDS = 2
+ROUNDS, SETTLING_STEPS = 2, 2
+STATURE_UNKNOWN_M = 1.72  # of an adult whose stature nobody says, where something else tells the scale
 EXCHANGE_COST = 6.0  # twice -ln of the probability that a view has something exchanged
 MOST_MOMENTS = 100
 STATURE_SIGMA = 0.015  # relative: of the scale by a stature, of bodies whose proportions differ
@@ -107,18 +108,16 @@ def solve_body(given: BodyInput, scale: BodyScale, before: Rig | None = None) ->
     if before is None:
         rotation, translation = chain_cameras(views.take_landmarks(lengths.landmarks), given.cameras, lengths)
     else:
-        rotation, translation = _find_relative_poses(before)
+        poses = [compute_relative_pose(before.cameras[0], camera) for camera in before.cameras]
+        rotation, translation = np.stack([R for R, _ in poses]), np.stack([t for _, t in poses])
     state = BodyRigState(rotation, translation, np.zeros((0, 0, 3)), np.zeros(len(lengths.usual_m)))
     problem, state = _place_body(given, lengths, state, exchanged)
     for _ in range(ROUNDS):
         state = adjust_body(problem, state).state
         exchanged, state = _find_exchanges(given, lengths, state, exchanged)
-        problem, state = _build_problem(given, lengths, state, exchanged), state
+        problem = _build_problem(given, lengths, state, exchanged)
     state = adjust_body(problem, state, 60).state
     return _build_solution(given, problem, state, exchanged, scale)
-
-
-STATURE_UNKNOWN_M = 1.72  # of an adult whose stature nobody says, where something else tells the scale
 
 
 def _select_moments(views: BodyViews, lengths: BodyLengths, names: Sequence[str]) -> BodyViews:
@@ -135,27 +134,16 @@ def _select_moments(views: BodyViews, lengths: BodyLengths, names: Sequence[str]
     return views.select_moments(good[np.round(np.linspace(0, len(good) - 1, min(MOST_MOMENTS, len(good)))).astype(np.int64)])
 
 
-def _find_relative_poses(rig: Rig) -> tuple[Floats, Floats]:
-    """Return the poses of a rig's cameras in the first one's frame, (C, 3, 3), (C, 3) [m]."""
-    first = rig.cameras[0]
-    rotation = np.stack([camera.rotation @ first.rotation.T for camera in rig.cameras])
-    shift = [camera.translation - R @ first.translation for camera, R in zip(rig.cameras, rotation, strict=True)]
-    return rotation, np.stack(shift)
-
-
-def _place_body(
-    given: BodyInput, lengths: BodyLengths, state: BodyRigState, exchanged: Ints, which: Ints | slice = slice(None)
-) -> tuple[BodyProblem, BodyRigState]:
-    """Return the problem of some moments, and the state with the landmarks where the rays of all cameras come nearest."""
-    views = given.views.select_moments(which) if not isinstance(which, slice) else given.views
-    views = views.take_landmarks(given.sources[exchanged]).take_landmarks(lengths.landmarks)
+def _place_body(given: BodyInput, lengths: BodyLengths, state: BodyRigState, exchanged: Ints) -> tuple[BodyProblem, BodyRigState]:
+    """Return the problem, and the state with the landmarks where the rays of all cameras come nearest."""
+    views = _undo_exchanges(given, lengths, exchanged)
     usual = np.full(views.points_px.shape[:2], 3.0)
     flat = place_landmarks_flat(views, given.cameras, usual)
     for _ in range(2):  # the distance tells how flat, which tells the distance where rays hardly cross
         points_m = place_landmarks_by_rays(views, flat, state.rotation, state.translation)
         flat = place_landmarks_flat(views, given.cameras, _measure_depths_m(state, points_m))
     state = replace(state, points_m=points_m)
-    return _build_problem_of(views, given, lengths, state), state
+    return _build_problem(given, lengths, state, exchanged), state
 
 
 def _measure_depths_m(state: BodyRigState, points_m: Floats) -> Floats:
@@ -164,17 +152,16 @@ def _measure_depths_m(state: BodyRigState, points_m: Floats) -> Floats:
     return np.stack([np.maximum((middle @ R.T + t)[:, 2], 0.3) for R, t in zip(state.rotation, state.translation, strict=True)])
 
 
-def _build_problem_of(views: BodyViews, given: BodyInput, lengths: BodyLengths, state: BodyRigState) -> BodyProblem:
-    """Return the problem of views of the landmarks in use."""
-    intrinsics = np.stack([camera.intrinsics for camera in given.cameras])
-    depth_m = _measure_depths_m(state, state.points_m)
-    return BodyProblem(views, intrinsics, lengths, compute_sigma_px(views, intrinsics, lengths, depth_m))
+def _undo_exchanges(given: BodyInput, lengths: BodyLengths, exchanged: Ints) -> BodyViews:
+    """Return the views of the landmarks in use, with what each view has exchanged put right."""
+    return given.views.take_landmarks(given.sources[exchanged]).take_landmarks(lengths.landmarks)
 
 
 def _build_problem(given: BodyInput, lengths: BodyLengths, state: BodyRigState, exchanged: Ints) -> BodyProblem:
     """Return the problem with some exchanges undone."""
-    views = given.views.take_landmarks(given.sources[exchanged]).take_landmarks(lengths.landmarks)
-    return _build_problem_of(views, given, lengths, state)
+    views, intrinsics = _undo_exchanges(given, lengths, exchanged), np.stack([camera.intrinsics for camera in given.cameras])
+    sigma_px = compute_sigma_px(views, intrinsics, lengths, _measure_depths_m(state, state.points_m))
+    return BodyProblem(views, intrinsics, lengths, sigma_px)
 
 
 def _find_exchanges(given: BodyInput, lengths: BodyLengths, state: BodyRigState, exchanged: Ints) -> tuple[Ints, BodyRigState]:
@@ -206,9 +193,6 @@ def _settle_points(problem: BodyProblem, state: BodyRigState) -> BodyRigState:
         worse = problem.measure_costs(moved) > problem.measure_costs(state)
         state = replace(state, points_m=np.where(worse[:, None, None], state.points_m, moved.points_m))
     return state
-
-
-SETTLING_STEPS = 2
 
 
 def _build_solution(

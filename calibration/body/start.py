@@ -87,14 +87,8 @@ def _build_body_axes(views: BodyViews, flat_m: Floats, lengths: BodyLengths, cam
     return np.stack([np.cross(up, back), up, back], axis=1)
 
 
-def start_pair(views: BodyViews, cameras: tuple[Camera, ...], lengths: BodyLengths) -> BodyRigState:
-    """Return the state of two cameras alone, the likeliest of several turns of one about the body.
-
-    Args:
-        views: of both, the landmarks in use.
-        cameras: both.
-        lengths: of the body.
-    """
+def _start_pair(views: BodyViews, cameras: tuple[Camera, ...], lengths: BodyLengths) -> BodyRigState:
+    """Return the state of two cameras alone, the likeliest of several turns of one about the body."""
     some = np.round(np.linspace(0, len(views) - 1, min(START_MOMENTS, len(views)))).astype(np.int64)
     views, intrinsics = views.select_moments(some), np.stack([camera.intrinsics for camera in cameras])
     depth_m = measure_depths_m(views, intrinsics, lengths)
@@ -137,7 +131,7 @@ def chain_cameras(views: BodyViews, cameras: tuple[Camera, ...], lengths: BodyLe
                 f"{LEAST_MOMENTS}, better 200: walk about where both see all of you, for half a minute"
             )
         both = views.select_moments(whole[a] & whole[b], (a, b))
-        state = start_pair(both, (cameras[a], cameras[b]), lengths)
+        state = _start_pair(both, (cameras[a], cameras[b]), lengths)
         rotation[b] = state.rotation[1] @ rotation[a]
         translation[b] = state.rotation[1] @ translation[a] + state.translation[1]
         placed.add(b)

@@ -20,7 +20,7 @@ from calibration.solve.board_pose import compute_homography, count_least_corners
 from calibration.world import compute_up_of_images, project_to_floor
 from config.arrays import Bools, Floats
 from config.errors import CalibrationError
-from database.geometry.rotations import matrix_from_rotvec, rotvec_from_matrix
+from database.geometry.rotations import matrix_from_rotvec, rotvec_from_matrix, skew_from_vector
 
 SAME_PX = 2.0  # a board that stays where it is moves less than this, median of its corners
 MOVING_PX = 1.5  # from one picture to the next: a board in a hand
@@ -227,9 +227,7 @@ def _refine_pose(rig: Rig, board: Board, position: BoardPosition, rotation: Floa
         R = rotation @ matrix_from_rotvec(x[:3])
         return _compute_residual_px(rig, position, board.points_m @ R.T + translation + x[3:])
 
-    fit = least_squares(
-        residual, np.zeros(6), loss="soft_l1", f_scale=LOSS_PX, max_nfev=40, x_scale=[0.1, 0.1, 0.1, 0.1, 0.1, 0.1]
-    )
+    fit = least_squares(residual, np.zeros(6), loss="soft_l1", f_scale=LOSS_PX, max_nfev=40, x_scale=0.1)
     return BoardPose(rotation @ matrix_from_rotvec(fit.x[:3]), translation + fit.x[3:], float(fit.cost), n)
 
 
@@ -300,7 +298,9 @@ class _PlaneFit:
         fit = least_squares(residual, start, loss="soft_l1", f_scale=LOSS_PX, max_nfev=60)
         clipped = np.minimum(np.abs(residual(fit.x)), 3.0 * LOSS_PX)
         variance = max(float((clipped**2).sum() / max(len(clipped) - len(fit.x), 1)), 0.05**2)
-        return fit.x, _invert_normal_matrix(fit.jac) * variance, float(np.sqrt(2.0 * np.mean(clipped**2)))
+        J = np.asarray(fit.jac, float)
+        covariance = variance * np.linalg.inv(J.T @ J + 1e-9 * np.eye(J.shape[1]))  # kept away from singular
+        return fit.x, covariance, float(np.sqrt(2.0 * np.mean(clipped**2)))
 
     def _pose(self, x: Floats) -> tuple[Floats, Floats]:
         return self._first.rotation @ matrix_from_rotvec(x[:3]), self._first.translation + x[3:6]
@@ -322,12 +322,6 @@ class _PlaneFit:
         )
 
 
-def _invert_normal_matrix(jacobian: object) -> Floats:
-    """Return (J' J)^-1, kept away from singular."""
-    J = np.asarray(jacobian, float)
-    return np.asarray(np.linalg.inv(J.T @ J + 1e-9 * np.eye(J.shape[1])))
-
-
 def _compute_pose_in_plane(first: BoardPose, pose: BoardPose) -> Floats:
     """Return a pose's position and rotation within the first one's plane, (3,) [m, m, rad]."""
     position = first.rotation.T @ (pose.translation - first.translation)
@@ -342,6 +336,8 @@ def _build_floor(rig: Rig, board: Board, fit: _PlaneFit, pose: BoardPose, droppe
     middle = fit.middle_m
     origin = fit.rotation @ middle + fit.translation - thickness_m * up
     tilt = fit.covariance[:2, :2]  # about the board's x and y
+    corners_m = np.concatenate(fit.corners_m)
+    distance_m = min(float(np.median(np.linalg.norm(corners_m - camera.center_m, axis=1))) for camera in rig.cameras)
     texts = [f"{title}: not in the plane of the others, left out" for title in dropped]
     if len(fit.positions) > 1:
         texts.append(f"the board lies in {len(fit.positions)} places, all in one plane")
@@ -357,7 +353,7 @@ def _build_floor(rig: Rig, board: Board, fit: _PlaneFit, pose: BoardPose, droppe
         by="board",
         tilt_sigma_rad=float(np.sqrt(np.linalg.eigvalsh(tilt)[-1])),
         height_sigma_m=float(np.sqrt(_compute_height_variance(fit, middle))),
-        residual_mm=_compute_residual_mm(rig, fit, touching + thickness_m * up),
+        residual_mm=1e3 * fit.rms_px * distance_m / rig.cameras[0].focal_px,
         touching_m=touching,
         size_ratio=fit.size_ratio,
         size_sigma=fit.size_sigma,
@@ -370,16 +366,8 @@ def _build_floor(rig: Rig, board: Board, fit: _PlaneFit, pose: BoardPose, droppe
 def _compute_height_variance(fit: _PlaneFit, middle: Floats) -> float:
     """Return the variance of the height of the board's middle along its normal [m^2]."""
     up = -fit.rotation[:, 2]
-    # d(R m)/dx = R [-m]x for the rotation, I for the translation.
-    m = middle
-    row = np.concatenate([up @ fit.rotation @ np.array([[0, m[2], -m[1]], [-m[2], 0, m[0]], [m[1], -m[0], 0]]), up])
+    row = np.concatenate([-up @ fit.rotation @ skew_from_vector(middle), up])  # d(R m)/dx = R [-m]x, and the translation's
     return float(row @ fit.covariance[:6, :6] @ row)
-
-
-def _compute_residual_mm(rig: Rig, fit: _PlaneFit, points_m: Floats) -> float:
-    """Return the corners' error in the pictures as a length on the board [mm]."""
-    distance = min(float(np.median(np.linalg.norm(points_m - camera.center_m, axis=1))) for camera in rig.cameras)
-    return 1e3 * fit.rms_px * distance / rig.cameras[0].focal_px
 
 
 def _choose_edge_to_cameras(rig: Rig, rotation: Floats, origin_m: Floats, up: Floats) -> Floats:

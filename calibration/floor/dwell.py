@@ -11,6 +11,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from config.arrays import Bools, Floats, Ints
+from database.clips import find_runs
 
 LINK_M_S = 0.4  # points that move faster are not linked
 LINK_SIGMAS = 3.5
@@ -139,7 +140,8 @@ def _find_track_dwells(track: _Track) -> list[tuple[Floats, Floats, float, float
     t, x, C = np.array(track.t_s), np.array(track.points), np.array(track.covariances)
     still = _find_still(t, x, C)
     dwells = []
-    for first, last in _find_runs(still):
+    for first, stop in find_runs(still):
+        last = stop - 1
         if t[last] - t[first] < MIN_DWELL_S:
             continue
         cuts = np.searchsorted(t, np.arange(t[first], t[last], MAX_DWELL_S))
@@ -164,9 +166,3 @@ def _find_still(t: Floats, x: Floats, C: Floats) -> Bools:
         spread = np.einsum("n,nij->ij", s * s, C[near]) / total**2 + STILL_M_S**2 * np.eye(3) / 3.0
         result[k] = velocity @ np.linalg.solve(spread, velocity) < STILL_SIGMAS2
     return result
-
-
-def _find_runs(flags: Bools) -> list[tuple[int, int]]:
-    """Return first and last index of every run of True."""
-    edges = np.flatnonzero(np.diff(np.concatenate([[False], flags, [False]]).astype(np.int8)))
-    return [(int(a), int(b) - 1) for a, b in zip(edges[::2], edges[1::2], strict=True)]

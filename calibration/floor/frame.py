@@ -10,10 +10,11 @@ from typing import Literal
 
 import numpy as np
 
-from calibration.camera import Camera, Rig
+from calibration.camera import Rig
 from calibration.quality.report import Finding
-from calibration.world import project_to_floor
+from calibration.world import move_rig, project_to_floor
 from config.arrays import Floats
+from database.geometry.rigid import RigidMotion
 
 FloorMethod = Literal["board", "markers", "walk"]
 NOWHERE = np.zeros((0, 3))
@@ -59,14 +60,9 @@ class Floor:
 
 def place_on_floor(rig: Rig, floor: Floor) -> Rig:
     """Return the rig in the world that stands on the floor."""
-    return replace(rig, cameras=tuple(_move_camera_to_floor(camera, floor) for camera in rig.cameras), floor_known=True)
-
-
-def _move_camera_to_floor(camera: Camera, floor: Floor) -> Camera:
-    """Return a camera in the world: with p_rig = M' p_world / s + o, x_camera s = R M' p_world + s (R o + t)."""
-    rotation = np.ascontiguousarray(camera.rotation @ floor.rotation.T)
-    translation = floor.scale * (camera.rotation @ floor.origin_m + camera.translation)
-    return replace(camera, rotation=rotation, translation=translation)
+    scaled = tuple(replace(camera, translation=floor.scale * camera.translation) for camera in rig.cameras)
+    motion = RigidMotion(floor.rotation, -floor.scale * floor.rotation @ floor.origin_m)
+    return move_rig(replace(rig, cameras=scaled, floor_known=True), motion)
 
 
 def find_direction_to_cameras(rig: Rig, origin_m: Floats, up: Floats) -> Floats:

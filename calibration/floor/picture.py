@@ -9,16 +9,7 @@ import numpy as np
 
 from calibration.camera import Camera, Rig
 from calibration.floor.frame import Floor, place_on_floor
-from calibration.quality.picture import (
-    ACCENT,
-    CAMERA_COLORS,
-    INK,
-    MEASURED,
-    QUIET,
-    draw_report_panel,
-    open_figure,
-    save_figure,
-)
+from calibration.quality.picture import ACCENT, CAMERA_COLORS, INK, MEASURED, QUIET, draw_report_panel, open_figure, save_figure
 from calibration.quality.report import QualityReport
 from config.arrays import Floats
 

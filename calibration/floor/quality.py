@@ -4,7 +4,7 @@ import numpy as np
 
 from calibration.camera import Camera, Rig
 from calibration.floor.frame import Floor, FloorMethod, place_on_floor
-from calibration.quality.report import Finding, Grade, GradeLimits, QualityReport, grade_figure
+from calibration.quality.report import Finding, Grade, GradeLimits, QualityReport, grade_figure, make_finding
 from config.arrays import Floats
 
 TILT_DEG = GradeLimits(0.7, 2.0)  # standard deviation up to which a floor is good, and poor
@@ -37,14 +37,7 @@ def judge_floor(rig: Rig, floor: Floor) -> QualityReport:
     findings = [_judge_accuracy(floor), _judge_residual(floor)]
     for camera in cameras:
         findings += [_judge_height(camera, floor.by), *_judge_upright(camera)]
-    findings += [
-        *_judge_one_camera(rig, floor),
-        *_judge_reach(world),
-        *_judge_size(floor),
-        *_judge_performer(floor),
-        *_judge_below(floor),
-        *_judge_standing(floor),
-    ]
+    findings += [*_judge_one_camera(rig, floor), *_judge_reach(world), *_judge_size(floor), *_judge_walk(floor)]
     findings += floor.findings
     heights = {f"{camera.name}_height_m": float(camera.center_m[1]) for camera in cameras}
     figures = {
@@ -65,7 +58,7 @@ def _judge_accuracy(floor: Floor) -> Finding:
     text = f"the floor is known to {height:.1f} mm in height and {tilt:.2f} degrees in tilt"
     assumed = floor.figures.get("assumed_mm", 0.0)
     fix = HOW_HIGH if assumed > 0.8 * height and grade_figure(tilt, TILT_DEG) is Grade.PASS else AGAIN[floor.by]
-    return Finding(grade, text, "" if grade is Grade.PASS else fix)
+    return make_finding(grade, text, fix)
 
 
 def _judge_residual(floor: Floor) -> Finding:
@@ -73,7 +66,7 @@ def _judge_residual(floor: Floor) -> Finding:
     grade = grade_figure(floor.residual_mm, RESIDUAL_MM[floor.by])
     what = {"board": "the board's corners are", "markers": "the markers are", "walk": "feet at rest are"}[floor.by]
     text = f"{what} {floor.residual_mm:.1f} mm from where the floor would have them (RMS)"
-    return Finding(grade, text, "" if grade is Grade.PASS else AGAIN[floor.by])
+    return make_finding(grade, text, AGAIN[floor.by])
 
 
 def _judge_height(camera: Camera, by: FloorMethod) -> Finding:
@@ -135,50 +128,29 @@ def _judge_size(floor: Floor) -> list[Finding]:
     if floor.scale != 1.0:
         grade = Grade.PASS if abs(bias) <= MAX_RESCALED_PERCENT else Grade.POOR
         text = f"{what} came out {abs(bias):.2f} % too {side}, and the rig was rescaled to it"
-        return [Finding(grade, text, "" if grade is Grade.PASS else "that is much: is its size what you said?")]
+        return [make_finding(grade, text, "that is much: is its size what you said?")]
     grade = grade_figure(max(abs(bias) - 2.0 * sigma, 0.0), SIZE_PERCENT)
     text = f"{what} comes out {abs(bias):.2f} % (+-{sigma:.2f}) too {side} in this rig"
     fix = "measure it with a ruler; if it is what you said, the rig's scale is wrong: calibrate it again, or --rescale"
-    return [Finding(grade, text, "" if grade is Grade.PASS else fix)]
+    return [make_finding(grade, text, fix)]
 
 
-def _judge_performer(floor: Floor) -> list[Finding]:
-    """Judge how high the highest markers of a performer are."""
-    highest = floor.scale * floor.figures.get("highest_m", float("nan"))
-    if not np.isfinite(highest):
-        return []
-    (low, high), (lowest, highest_possible) = HIGHEST_POINT_M
-    grade = Grade.PASS if low <= highest <= high else Grade.POOR if lowest <= highest <= highest_possible else Grade.FAIL
-    fix = "a performer's markers are 1 to 2.4 m high: the floor or the rig's scale is wrong"
-    return [
-        Finding(grade, f"the performer's highest markers are {highest:.2f} m above the floor", "" if grade is Grade.PASS else fix)
-    ]
-
-
-def _judge_below(floor: Floor) -> list[Finding]:
-    """Judge how much of what was seen lies below the floor."""
-    below = floor.figures.get("below_percent", float("nan"))
-    if not np.isfinite(below):
-        return []
-    grade = grade_figure(below, BELOW_PERCENT)
-    if grade is Grade.PASS:
-        return []
-    return [
-        Finding(
-            grade,
-            f"{below:.1f} % of all points would lie below the floor",
-            "does the floor mirror the markers? if not, it is too high",
-        )
-    ]
-
-
-def _judge_standing(floor: Floor) -> list[Finding]:
-    """Judge in how many frames of a walk a foot stands on the floor: of a walking person, in all."""
-    standing = floor.figures.get("standing_percent", float("nan"))
-    if not np.isfinite(standing):
-        return []
-    grade = grade_figure(100.0 - standing, MISSING_PERCENT)
-    if grade is Grade.PASS:
-        return []
-    text = f"a foot stands on this floor in {standing:.0f} % of the moments only"
-    return [Finding(grade, text, "walk, do not jump or kneel: --from and --to name the seconds of the walk")]
+def _judge_walk(floor: Floor) -> list[Finding]:
+    """Judge how high a performer's highest markers are, how much is seen below the floor, and how often a foot stands on it."""
+    found, absent = list[Finding](), float("nan")
+    highest = floor.scale * floor.figures.get("highest_m", absent)
+    if np.isfinite(highest):
+        (low, high), (lowest, highest_possible) = HIGHEST_POINT_M
+        grade = Grade.PASS if low <= highest <= high else Grade.POOR if lowest <= highest <= highest_possible else Grade.FAIL
+        fix = "a performer's markers are 1 to 2.4 m high: the floor or the rig's scale is wrong"
+        found.append(make_finding(grade, f"the performer's highest markers are {highest:.2f} m above the floor", fix))
+    below, standing = (floor.figures.get(name, absent) for name in ("below_percent", "standing_percent"))
+    if below > BELOW_PERCENT.passed:
+        text = f"{below:.1f} % of all points would lie below the floor"
+        fix = "does the floor mirror the markers? if not, it is too high"
+        found.append(Finding(grade_figure(below, BELOW_PERCENT), text, fix))
+    if 100.0 - standing > MISSING_PERCENT.passed:  # of a walking person a foot stands in all
+        text = f"a foot stands on this floor in {standing:.0f} % of the moments only"
+        fix = "walk, do not jump or kneel: --from and --to name the seconds of the walk"
+        found.append(Finding(grade_figure(100.0 - standing, MISSING_PERCENT), text, fix))
+    return found

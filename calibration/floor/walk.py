@@ -58,14 +58,13 @@ class FloorEvidence:
     valid: Bools
 
 
-def fit_floor_to_walk(rig: Rig, frames: Sequence[PointFrame], heights: FootHeights, seed: int = 0) -> Floor:
+def fit_floor_to_walk(rig: Rig, frames: Sequence[PointFrame], heights: FootHeights) -> Floor:
     """Return the floor under a performer who walks on it.
 
     Args:
         rig: the cameras.
         frames: points that both cameras see, in order of time, in the rig's frame.
         heights: of the markers of standing feet.
-        seed: of the random choices.
     Raises: CalibrationError: too few dwells, or no plane that they lie on.
     """
     scene = _gather_dwells(frames)
@@ -74,7 +73,7 @@ def fit_floor_to_walk(rig: Rig, frames: Sequence[PointFrame], heights: FootHeigh
             f"{len(scene.dwells)} times a marker stood still and went on; expected {MIN_DWELLS} or more: walk for ten "
             "seconds all over the floor, markers on the feet in view of both cameras"
         )
-    up, offset, spaced = _find_consensus_plane(rig, scene, heights, np.random.default_rng(seed))
+    up, offset, spaced = _find_consensus_plane(rig, scene, heights, np.random.default_rng(0))
     plane, found, chosen, kind = _refine_plane(scene, spaced, up, offset)
     return _build_floor(rig, scene, found, plane, chosen, kind)
 

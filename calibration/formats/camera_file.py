@@ -2,7 +2,6 @@
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
-from functools import partial
 
 import numpy as np
 
@@ -52,12 +51,7 @@ class ReadOptions:
 
 def make_found_camera(camera: Camera) -> FoundCamera:
     """Return a camera that has been read already."""
-    return FoundCamera(camera.name, partial(_return_unchanged, camera))
-
-
-def _return_unchanged(camera: Camera) -> Camera:
-    """Return what is given."""
-    return camera
+    return FoundCamera(camera.name, lambda: camera)
 
 
 def change_world_axes(camera: Camera, axes: Floats) -> Camera:

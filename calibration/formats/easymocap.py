@@ -44,14 +44,7 @@ def _read_camera(values: StoredValues, name: str, options: ReadOptions) -> Camer
     size = _read_size(values, name, options)
     matrix = values.require_matrix((f"K_{name}",), [(3, 3)])
     matrix, lens = read_lens(f"{values.where}: camera {name}", size, matrix, np.zeros(5) if lens is None else lens)
-    return Camera(
-        name,
-        size,
-        matrix,
-        lens,
-        _read_rotation(values, name),
-        values.require_matrix((f"T_{name}",), [(3,)]),
-    )
+    return Camera(name, size, matrix, lens, _read_rotation(values, name), values.require_matrix((f"T_{name}",), [(3,)]))
 
 
 def _read_rotation(values: StoredValues, name: str) -> Floats:

@@ -28,22 +28,15 @@ WIDTH, HEIGHT, SIZE = ("image_width", "width"), ("image_height", "height"), ("im
 ERROR = ("avg_reprojection_error", "rms", "reprojection_error")
 FISHEYE_MODEL = "fisheye_model"
 FISHEYES = ("equidistant", "fisheye")  # ROS' names of the model
-INTRINSICS_FILES, EXTRINSICS_FILES = (
-    ("intrinsics.yml", "intrinsics.yaml", "intrinsics.xml"),
-    (
-        "extrinsics.yml",
-        "extrinsics.yaml",
-        "extrinsics.xml",
-    ),
-)
+FILES = tuple(f"{part}.{suffix}" for part in ("intrinsics", "extrinsics") for suffix in ("yml", "yaml", "xml"))
 
 
 def find_opencv_files(path: Path) -> list[Path]:
     """Return the files of a calibration: intrinsics.yml and extrinsics.yml if one of them, or their folder, is given."""
-    if not path.is_dir() and path.name not in INTRINSICS_FILES + EXTRINSICS_FILES:
+    if not path.is_dir() and path.name not in FILES:
         return [path]
     folder = path if path.is_dir() else path.parent
-    found = [folder / name for name in INTRINSICS_FILES + EXTRINSICS_FILES if (folder / name).is_file()]
+    found = [folder / name for name in FILES if (folder / name).is_file()]
     return found or [path]
 
 
@@ -86,11 +79,8 @@ def _read_several(values: StoredValues, options: ReadOptions) -> list[Camera]:
     cameras = [_read_camera(values, options, 1, first), _read_camera(values, options, 2, second)]
     number = 3
     while any(name in values for name in _list_numbered_names(MATRICES, number)):
-        pose = (
-            values.require_matrix((f"world_R{number}",), [(3, 3)]),
-            values.require_matrix((f"world_T{number}",), [(3,)]),
-        )
-        cameras.append(_read_camera(values, options, number, pose))
+        R, t = (values.require_matrix((f"world_{part}{number}",), [shape]) for part, shape in (("R", (3, 3)), ("T", (3,))))
+        cameras.append(_read_camera(values, options, number, (R, t)))
         number += 1
     return cameras
 

@@ -23,6 +23,7 @@ UNITS_A_PIXEL = 64
 SMALLEST_SENSOR_PX = 160  # wide: of fewer the file is in pixels, not in their 64ths
 BACKWARDS_TO_AHEAD = np.diag([1.0, -1.0, -1.0])
 FLOOR = "floor-known"  # of ours: Qualisys' own files always have their floor at 0
+PINHOLE = ("focalLengthU", "focalLengthV", "centerPointU", "centerPointV")
 LENS = ("radialDistortion1", "radialDistortion2", "tangentalDistortion1", "tangentalDistortion2", "radialDistortion3")
 
 
@@ -66,9 +67,7 @@ def _read_camera(path: Path, element: ET.Element) -> Camera:
     if view is not None and full is not None:
         unit = sensor / _read_extent(where, full)
         corner, size = np.array([_read_number(where, view, side) for side in ("left", "top")]), _read_extent(where, view)
-    fx, fy, cx, cy = (
-        _read_number(where, inside, key) for key in ("focalLengthU", "focalLengthV", "centerPointU", "centerPointV")
-    )
+    fx, fy, cx, cy = (_read_number(where, inside, key) for key in PINHOLE)
     K = np.array([[fx / unit[0], 0.0, cx / unit[0] - corner[0]], [0.0, fy / unit[1], cy / unit[1] - corner[1]], [0.0, 0.0, 1.0]])
     lens = np.array([_read_number(where, inside, key) for key in LENS])
     axes = np.array([[_read_number(where, pose, f"r{i}{j}") for j in (1, 2, 3)] for i in (1, 2, 3)])
@@ -131,18 +130,10 @@ def _format_camera(camera: Camera, error_px: float) -> list[str]:
     center_mm = [Decimal(repr(float(value))) * 1000 for value in camera.center_m]
     pose = {key: f"{value:f}" for key, value in zip("xyz", center_mm, strict=True)}
     pose |= {f"r{i + 1}{j + 1}": repr(float(axes[i, j])) for i in range(3) for j in range(3)}
-    K, lens = camera.matrix, np.zeros(5)
-    lens[: len(camera.distortions)] = camera.distortions
     inside = {"focallength": "0", "sensorMinU": "0", "sensorMaxU": f"{width * UNITS_A_PIXEL - 1}"}
     inside |= {"sensorMinV": "0", "sensorMaxV": f"{height * UNITS_A_PIXEL - 1}", "skew": "0"}
-    for key, value in (
-        ("focalLengthU", K[0, 0]),
-        ("focalLengthV", K[1, 1]),
-        ("centerPointU", K[0, 2]),
-        ("centerPointV", K[1, 2]),
-    ):
-        inside[key] = repr(float(value) * UNITS_A_PIXEL)
-    inside |= {key: repr(float(value)) for key, value in zip(LENS, lens, strict=True)}
+    inside |= {key: repr(float(value) * UNITS_A_PIXEL) for key, value in zip(PINHOLE, camera.intrinsics[:4], strict=True)}
+    inside |= {key: repr(float(value)) for key, value in zip(LENS, camera.intrinsics[4:9], strict=True)}
     residual = f' avg-residual="{error_px!r}"' if np.isfinite(error_px) else ""
     return [
         f'  <camera active="1" calibrated="true" serial={quoteattr(camera.name)} model="Video" viewrotation="0"{residual}>',

@@ -12,14 +12,7 @@ from calibration.formats.easymocap import find_easymocap_folder, format_easymoca
 from calibration.formats.kalibr import format_kalibr, is_kalibr, read_kalibr
 from calibration.formats.opencv import find_opencv_files, format_opencv, read_opencv
 from calibration.formats.qualisys import format_qualisys, read_qualisys
-from calibration.formats.rig_toml import (
-    CAMERA_TABLES,
-    format_caliscope,
-    read_camera_tables,
-    read_monocular_rig,
-    read_toml_tables,
-    write_rig_toml,
-)
+from calibration.formats.rig_toml import CAMERA_TABLES, format_caliscope, read_camera_tables, read_toml_tables, write_rig_toml
 from calibration.formats.rig_toml import read_rig_toml as read_native
 from config.errors import FileFormatError
 from config.files import write_atomically, write_together
@@ -89,19 +82,6 @@ def read_rig_for_views(path: Path, n_views: int, names: Sequence[str] = ()) -> t
 def read_cameras(path: Path, options: ReadOptions = PLAIN) -> Rig:
     """Read the cameras of a file or folder. Raises FileFormatError: unreadable, unknown, too many, or implausible ones."""
     return build_rig(str(path), read_camera_file(path, options), options)
-
-
-def read_one_camera(path: str | Path, which: int) -> Rig:
-    """Read one camera of a file by its number, as a rig of one camera.
-
-    Raises FileFormatError: unreadable, unknown, no such camera, or an implausible one.
-    """
-    path = Path(path)
-    if path.suffix.lower() == ".toml" and _is_duocap_rig(path):
-        return read_monocular_rig(path, CAMERA_TABLES[which])
-    rig = read_cameras(path)
-    camera = rig.cameras[which]
-    return Rig((camera,), rig.error_px, rig.floor_known, rig.grade)
 
 
 def read_camera_file(path: Path, options: ReadOptions = PLAIN) -> CameraFile:

@@ -7,10 +7,9 @@ lenses of more coefficients.
 """
 
 import math
-from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import tomli_w
@@ -18,6 +17,7 @@ import tomli_w
 from calibration.camera import MAX_CAMERAS, MAX_SIDE_PX, Camera, Rig, check_baseline, check_camera
 from calibration.formats.camera_file import CameraFile, FoundCamera
 from calibration.formats.lens import LENGTHS, read_lens
+from calibration.formats.storage import format_shapes
 from config.arrays import Floats
 from config.errors import FileFormatError
 from config.files import read_toml, write_atomically
@@ -31,21 +31,6 @@ ROTATION_DECIMALS = 14
 def read_toml_tables(path: str | Path) -> dict[str, Any]:
     """Read a TOML file. Raises FileFormatError: no such file, or not TOML."""
     return read_toml(Path(path), what="the rig", advice="give one of aniposelib, Pose2Sim, caliscope or `duocap simulate`")
-
-
-def read_monocular_rig(path: str | Path, table: str = CAMERA_TABLES[0]) -> Rig:
-    """Read one camera of a rig.toml, as a rig of one camera.
-
-    table: `cam_0` to `cam_7`. Raises FileFormatError: no such file, not TOML, the camera or a key missing, a value of the wrong
-    type or implausible.
-    """
-    tables = read_toml_tables(path)
-    if not isinstance(tables.get(table), dict):
-        listed = ", ".join(f"[{name}]" for name, t in tables.items() if isinstance(t, dict) and name != "metadata") or "no camera"
-        raise FileFormatError(f"{path}: the camera [{table}] is missing; expected it to be the one camera, got {listed}")
-    camera = camera_from_table(f"{path}: [{table}]", tables[table])
-    known = read_metadata(f"{path}: [metadata]", tables.get("metadata", {}))
-    return Rig((camera,), known.error_px, known.floor_known, known.grade)
 
 
 def read_rig_toml(path: str | Path) -> Rig:
@@ -64,7 +49,7 @@ def read_rig_toml(path: str | Path) -> Rig:
         )
     cameras = tuple(camera_from_table(f"{path}: [{name}]", tables[name]) for name in expected)
     known = read_metadata(f"{path}: [metadata]", tables.get("metadata", {}))
-    rig = Rig(cameras, known.error_px, known.floor_known, known.grade)
+    rig = Rig(cameras, *known)
     if not rig.is_monocular:
         check_baseline(str(path), rig)
     return rig
@@ -125,8 +110,7 @@ def camera_from_table(where: str, table: dict[str, Any]) -> Camera:
 
 def _read_numbers(where: str, table: dict[str, Any], key: str, shapes: tuple[tuple[int, ...], ...]) -> Floats:
     """Return `table[key]` as finite floats of one of the shapes; a row or a column is as good as a list."""
-    words = [" x ".join(str(n) for n in shape) for shape in shapes]
-    wanted = " or ".join([", ".join(words[:-1]), words[-1]] if len(words) > 1 else words)
+    wanted = format_shapes(shapes)
     if key not in table:
         raise FileFormatError(f"{where} lacks {key}; expected {wanted} numbers")
     flat = _flatten_lists(table[key])
@@ -148,9 +132,8 @@ def _flatten_lists(value: object) -> list[object]:
     return [leaf for item in value for leaf in _flatten_lists(item)] if isinstance(value, list) else [value]
 
 
-@dataclass(frozen=True, slots=True)
-class RigMetadata:
-    """What a rig file says of all its cameras; fields as in `Rig`."""
+class RigMetadata(NamedTuple):
+    """What a rig file says of all its cameras; fields as in `Rig` and `CameraFile`, after the cameras."""
 
     error_px: float
     floor_known: bool
@@ -194,7 +177,7 @@ def read_camera_tables(path: Path) -> CameraFile:
         for name, table in found.items()
         if not table.get("ignore")
     )
-    return CameraFile(cameras, known.error_px, known.floor_known, known.grade)
+    return CameraFile(cameras, *known)
 
 
 def _read_camera(where: str, name: str, table: dict[str, Any]) -> Camera:

@@ -57,7 +57,7 @@ class StoredValues:
         """Return the same as `matrix`. Raises FileFormatError: it is missing."""
         found = self.matrix(names, shapes)
         if found is None:
-            raise FileFormatError(f"{self.where}: lacks {' or '.join(names)}, a matrix of {_format_shapes(shapes)} numbers")
+            raise FileFormatError(f"{self.where}: lacks {' or '.join(names)}, a matrix of {format_shapes(shapes)} numbers")
         return found
 
     def number(self, names: Sequence[str]) -> float | None:
@@ -86,7 +86,7 @@ class StoredValues:
                 if not np.isfinite(array).all():
                     break
                 return np.ascontiguousarray(array.reshape(shape))
-        raise FileFormatError(f"{self.where}: {name} must be a matrix of {_format_shapes(shapes)} finite numbers")
+        raise FileFormatError(f"{self.where}: {name} must be a matrix of {format_shapes(shapes)} finite numbers")
 
 
 def _loosen(name: str) -> str:
@@ -116,7 +116,7 @@ def _read_array(node: cv2.FileNode) -> Floats:
     return np.full((node.size() or 1,), np.nan)
 
 
-def _format_shapes(shapes: Sequence[tuple[int, ...]]) -> str:
+def format_shapes(shapes: Sequence[tuple[int, ...]]) -> str:
     """Return shapes as text."""
     words = [" x ".join(str(n) for n in shape) for shape in shapes]
     return " or ".join([", ".join(words[:-1]), words[-1]] if len(words) > 1 else words)

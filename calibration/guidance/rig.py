@@ -17,6 +17,7 @@ from calibration.board.pattern import Board
 from calibration.board.views import BoardMoment, BoardView
 from calibration.guidance.advice import Advice, Requirement, sort_by_need
 from calibration.guidance.board import COLUMNS, ROWS, Stillness, ViewShape, count_corners, measure_view_shape
+from calibration.pairs import find_spanning_tree
 from config.arrays import Floats
 from config.settings import CAMERA_NAMES
 
@@ -30,31 +31,6 @@ TWO = "two cameras must see it"
 ENOUGH = "that is enough"
 LEANS = ("top edge", "bottom edge", "left edge", "right edge")
 PLACES = ("upper left", "top", "upper right", "left", "middle", "right", "lower left", "bottom", "lower right")
-
-
-def advise_unseen(side: str) -> str:
-    """Return the advice for a camera that does not see the board."""
-    return f"{BOTH}: the {side} one does not"
-
-
-def advise_link(names: tuple[str, str]) -> str:
-    """Ask for views that two of more cameras share."""
-    return f"hold it where the {names[0]} and the {names[1]} camera see it together"
-
-
-def advise_depth(near: bool) -> str:
-    """Ask to come nearer, or to go farther away."""
-    return "come nearer: only far views so far" if near else "go farther away: only near views so far"
-
-
-def advise_tilt(side: str) -> str:
-    """Ask for a tilt. side: one of LEANS, as it is seen in the picture."""
-    return f"tilt more: lean the {side} towards the cameras"
-
-
-def advise_place(place: str, side: str) -> str:
-    """Ask for a part of a picture. side: name of the camera, empty for a lone one."""
-    return f"show it in the {place} of the {side + ' ' if side else ''}picture"
 
 
 CELL_CORNERS = 2  # so many corners make a cell known
@@ -113,14 +89,10 @@ class RigGuide:
         return links[0].n_views if links else len(self.kept)
 
     def links(self) -> tuple[LinkedViews, ...]:
-        """Return the pairs of cameras that hold the rig together by the most views that two share (Prim 1957), weakest first."""
+        """Return the pairs of cameras that hold the rig together by the most views that two share, weakest first."""
         seen = np.array([[shape is not None for shape in kept.shapes] for kept in self.kept], int).reshape(-1, len(self.sizes))
-        n_shared, linked, links = seen.T @ seen, [0], list[LinkedViews]()
-        while len(linked) < len(self.sizes):
-            others = [b for b in range(len(self.sizes)) if b not in linked]
-            best = max((LinkedViews(a, b, int(n_shared[a, b])) for a in linked for b in others), key=lambda link: link.n_views)
-            links.append(best)
-            linked.append(best.second)
+        n_shared = seen.T @ seen
+        links = (LinkedViews(a, b, int(n_shared[a, b])) for a, b in find_spanning_tree(n_shared))
         return tuple(sorted(links, key=lambda link: link.n_views))
 
     @property
@@ -147,7 +119,7 @@ class RigGuide:
         if missing and len(seen) < 2 and not self._opens(views, seen):
             if len(self.sizes) > 2:
                 return self._advice(TWO)
-            return self._advice(advise_unseen(self.names[missing[0]]) if self.n_shared else BOTH)
+            return self._advice(f"{BOTH}: the {self.names[missing[0]]} one does not" if self.n_shared else BOTH)
         if not self._is_new(shapes, seen, views) or not self._rested(t_ns):
             return self._advice(self._urgent() or SAME, good=True)
         self._keep(views, shapes, [moved for _, moved in speeds], t_ns)
@@ -185,11 +157,7 @@ class RigGuide:
         )
 
     def _keep(
-        self,
-        views: Sequence[BoardView | None],
-        shapes: Sequence[ViewShape | None],
-        moved_px: Sequence[float],
-        t_ns: int,
+        self, views: Sequence[BoardView | None], shapes: Sequence[ViewShape | None], moved_px: Sequence[float], t_ns: int
     ) -> None:
         """Keep a view."""
         known = [
@@ -219,10 +187,12 @@ class RigGuide:
         if len(self.sizes) <= 2:
             words = "turn and move it a little further" if self.kept else ""
             return (Requirement("views", self.n_shared / ENOUGH_VIEWS, words, f"{self.n_shared} of {ENOUGH_VIEWS}"),)
-        named = [((self.names[link.first], self.names[link.second]), link.n_views) for link in self.links()]
-        return tuple(
-            Requirement(" and ".join(names), n / ENOUGH_VIEWS, advise_link(names), f"{n} of {ENOUGH_VIEWS}") for names, n in named
-        )
+        needs = []
+        for link in self.links():
+            one, other = self.names[link.first], self.names[link.second]
+            words, n = f"hold it where the {one} and the {other} camera see it together", link.n_views
+            needs.append(Requirement(f"{one} and {other}", n / ENOUGH_VIEWS, words, f"{n} of {ENOUGH_VIEWS}"))
+        return tuple(needs)
 
     def _other_needs(self) -> tuple[Requirement, ...]:
         """Return the requirements of pictures, distances and tilts."""
@@ -252,25 +222,24 @@ class RigGuide:
         """Return the requirement that a picture is covered, how much of it was, and where nothing was."""
         cover = self.cover[camera]
         share = float(cover.mean())
-        side = self.names[camera] if len(self.sizes) > 1 else ""
-        name = f"{side} picture" if side else "picture"
-        return Requirement(name, share / ENOUGH_COVER, advise_place(_find_emptiest_part(cover), side), f"{100 * share:.0f} %")
+        name = f"{self.names[camera]} picture" if len(self.sizes) > 1 else "picture"
+        words = f"show it in the {_find_emptiest_part(cover)} of the {name}"
+        return Requirement(name, share / ENOUGH_COVER, words, f"{100 * share:.0f} %")
 
     def _depth_need(self) -> Requirement:
         """Return the requirement of near and far views, and how far they are apart."""
         far, near = self.depths
         ratio = near / far if far > 0.0 else 1.0
         have = float(np.log(max(ratio, 1.0)) / np.log(ENOUGH_DEPTH))
-        return Requirement("near and far", have, advise_depth(near < NEAR_SIZE) if self.kept else "", f"{ratio:.1f} times")
+        words = "come nearer: only far views so far" if near < NEAR_SIZE else "go farther away: only near views so far"
+        return Requirement("near and far", have, words if self.kept else "", f"{ratio:.1f} times")
 
     def _lean_need(self) -> Requirement:
         """Return the requirement that the board leans to all sides, and to which it has."""
         leans = np.minimum(self.leans() / LEAN_VIEWS, 1.0)
-        side = LEANS[int(np.argmin(leans))]
-        figure = f"{int((leans >= 1.0).sum())} of 4 sides"
-        return Requirement(
-            "tilt", float(leans.mean()) if leans.min() < 1.0 else 1.0, advise_tilt(side) if self.kept else "", figure
-        )
+        words = f"tilt more: lean the {LEANS[int(np.argmin(leans))]} towards the cameras" if self.kept else ""
+        have = float(leans.mean()) if leans.min() < 1.0 else 1.0
+        return Requirement("tilt", have, words, f"{int((leans >= 1.0).sum())} of 4 sides")
 
     def _advice(self, words: str, good: bool = False, taken: bool = False) -> Advice:
         """Return what to tell the person who holds the board."""

@@ -15,7 +15,7 @@ import numpy as np
 from calibration.camera import Rig
 from calibration.guidance.advice import Advice, Requirement
 from calibration.subject.constellation import ConstellationPlacement, place_constellation
-from calibration.subject.tpose import AVERTED, GATE_M, SCALES, SLACK_M, build_tpose_model
+from calibration.subject.tpose import ARM, AVERTED, GATE_M, SCALES, SLACK_M, build_tpose_model
 from config.arrays import Floats
 from config.joints import JOINTS
 from config.markers import MarkerSet
@@ -93,12 +93,6 @@ def _list_names(names: Sequence[str]) -> str:
     return " and ".join([", ".join(names[:-1]), names[-1]] if len(names) > 1 else names)
 
 
-def advise_hold(left_s: float, missing: Sequence[str]) -> str:
-    """Return in words how much longer to hold the pose."""
-    without = f", without {' and '.join(missing)}" if missing else ""
-    return f"good{without}: hold it, {max(left_s, 0.0):.0f} s more"
-
-
 SURE_M = 0.055  # a T-pose that fits so well needs no other explanation
 FITS_M = 0.1  # of the markers that are seen
 ARMS_DEG = (
@@ -167,10 +161,8 @@ class SubjectGuide:
         self._viewpoint_m = np.mean([camera.center_m for camera in rig.cameras[:2]], axis=0)
         self._models = {(0.0, 0.0): build_tpose_model(markers, skeletons)}
         self._models |= {slopes: build_tpose_model(markers, skeletons, slopes) for slopes in ARMS_DEG}
-        self._arms = tuple(
-            np.array([JOINTS[j].startswith(side) and _is_arm_joint(JOINTS[j]) for j in markers.joint])
-            for side in ("left", "right")
-        )
+        arms = [tuple(side + part for part in ARM) for side in SIDES]
+        self._arms = tuple(np.array([JOINTS[j] in arm for j in markers.joint]) for arm in arms)
         up, down = (build_tpose_model(markers, skeletons, (d, d)) for d in (STEP_DEG, -STEP_DEG))
         self._rise = (up - down)[:, 1] / (2.0 * STEP_DEG)  # of each marker, metres a degree
         self._wears_arms = bool(np.any(self._arms))
@@ -195,7 +187,9 @@ class SubjectGuide:
         held_ns = 0 if self.since_ns is None else t_ns - self.since_ns
         self.done = self.done or (not words and held_ns >= HOLD_NS)
         if not words:
-            words = advise_hold((HOLD_NS - held_ns) * 1e-9, self._names(stance)) if not self.done else HELD
+            missing = self._names(stance)
+            without = f", without {' and '.join(missing)}" if missing else ""
+            words = HELD if self.done else f"good{without}: hold it, {max((HOLD_NS - held_ns) * 1e-9, 0.0):.0f} s more"
         return Advice(
             words,
             self._good_ns == t_ns,
@@ -344,8 +338,3 @@ def _average_places(places: Sequence[Floats]) -> Floats:
     seen = np.isfinite(stack)
     n = seen.sum(axis=0)
     return np.where(n > 0, np.where(seen, stack, 0.0).sum(axis=0) / np.maximum(n, 1), np.nan)
-
-
-def _is_arm_joint(joint: str) -> bool:
-    """Return whether a joint moves with an arm that is raised."""
-    return joint.endswith(("UpperArm", "LowerArm", "Hand"))

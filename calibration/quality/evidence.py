@@ -15,14 +15,7 @@ from numpy.typing import NDArray
 
 from calibration.camera import Rig, compute_relative_pose
 from calibration.quality.world_error import N_LENS
-from calibration.solve.equations import (
-    N_FORM,
-    BundleState,
-    CornerObservations,
-    FreeParameters,
-    compute_view_equations,
-    state_from_rig,
-)
+from calibration.solve.equations import N_FORM, CornerObservations, FreeParameters, compute_view_equations, state_from_rig
 from calibration.solve.solution import LensModel, RigSolution, list_intrinsic_names
 from config.arrays import Floats
 from numerics.least_squares import invert_scaled
@@ -65,7 +58,8 @@ def collect_evidence(solution: RigSolution) -> Evidence:
     C, weight = len(solution.rig), _compute_weights(solution)
     seen = CornerObservations(solution.board.points_m, np.zeros((*weight.shape, 2)), weight)
     freedom = FreeParameters((ALL,) * C, relative=C > 1, form=True)
-    H, b = compute_view_equations(_state_from_solution(solution), seen, freedom, solution.residual_px)
+    state = replace(state_from_rig(solution.rig, solution.board_to_world), form=solution.board_form)
+    H, b = compute_view_equations(state, seen, freedom, solution.residual_px)
     G = freedom.n_shared
     inverse = np.linalg.pinv(H[:, G:, G:], hermitian=True)
     mixed = H[:, :G, G:] @ inverse
@@ -232,11 +226,6 @@ def _compute_weights(solution: RigSolution) -> Floats:
         return np.where(solution.used, solution.weight, 0.0)
     sigma = np.maximum(solution.sigma_px, MIN_SIGMA_PX)
     return np.asarray(solution.used / sigma[:, None, None] ** 2)
-
-
-def _state_from_solution(solution: RigSolution) -> BundleState:
-    """Return the solution as a state of the adjustment."""
-    return replace(state_from_rig(solution.rig, solution.board_to_world), form=solution.board_form)
 
 
 def _list_free_directions(solution: RigSolution, n_columns: int) -> Floats:

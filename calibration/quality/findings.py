@@ -16,7 +16,7 @@ from calibration.quality.measures import (
     list_camera_keys,
     measure_square_sides,
 )
-from calibration.quality.report import Finding, Grade, GradeLimits, QualityReport, grade_figure
+from calibration.quality.report import Finding, Grade, GradeLimits, QualityReport, grade_figure, make_finding
 from calibration.solve.solution import BoardForm, RigSolution, describe_dropped
 from config.arrays import Floats
 
@@ -83,8 +83,8 @@ def judge_pixels(solution: RigSolution) -> QualityReport:
     scale = max(max(camera.size[0] for camera in solution.rig.cameras) / 640.0, 1.0)
     text = f"corners are {rms:.2f} px from where they should be (RMS reprojection error); they were found to {sigma:.2f} px"
     grade = grade_figure(rms / scale, RMS_PX)
-    fix = "" if grade is Grade.PASS else "are rows, columns and the board right, the pictures sharp and the board held still?"
-    findings = [Finding(grade, text, fix)]
+    fix = "are rows, columns and the board right, the pictures sharp and the board held still?"
+    findings = [make_finding(grade, text, fix)]
     figures = {"reprojection_px": rms, "corner_noise_px": sigma}
     held_out = [value for value in solution.held_out_px.values() if np.isfinite(value)]
     if held_out:
@@ -139,9 +139,9 @@ def judge_size(solution: RigSolution) -> QualityReport:
     text = f"{board.sides_words} measure {1e3 * edges.true_m:.2f} mm by {by} cameras, {off}; one side is sure to {sigma:.2f} mm"
     margin = 3.0 * edges.true_sigma_m / solution.board.square_m / np.sqrt(edges.n)
     grade = grade_figure(max(abs(bias) - margin, 0.0), BIAS)
-    fix = "" if grade is Grade.PASS else "lens or pose of a camera is wrong: add views, near and far, the board tilted"
+    fix = "lens or pose of a camera is wrong: add views, near and far, the board tilted"
     figures = {"edge_mean_mm": mean, "edge_sigma_mm": sigma, "edge_bias_percent": 100.0 * bias}
-    return QualityReport((Finding(grade, text, fix), scale), figures)
+    return QualityReport((make_finding(grade, text, fix), scale), figures)
 
 
 def judge_form(solution: RigSolution) -> QualityReport:

@@ -82,6 +82,11 @@ def grade_figure(value: float, limits: GradeLimits) -> Grade:
     return Grade.PASS if value <= limits.passed else Grade.POOR if value <= limits.poor else Grade.FAIL
 
 
+def make_finding(grade: Grade, text: str, fix: str) -> Finding:
+    """Return a finding whose advice is given only where it did not pass."""
+    return Finding(grade, text, "" if grade is Grade.PASS else fix)
+
+
 def join_reports(reports: Sequence[QualityReport]) -> QualityReport:
     """Return the findings and figures of several reports as one."""
     figures = {name: value for report in reports for name, value in report.figures.items()}

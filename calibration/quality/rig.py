@@ -10,7 +10,6 @@ from itertools import combinations
 
 import numpy as np
 
-from calibration.camera import compute_relative_pose
 from calibration.depth import choose_performer_distance_m, compute_depth_sigma_m, compute_volume_points_m
 from calibration.pairs import MARKER_PX
 from calibration.quality.evidence import (
@@ -36,7 +35,7 @@ from calibration.quality.suspects import Suspect, find_suspects, list_unmodelled
 from calibration.quality.world_error import compute_error_derivatives
 from calibration.solve.solution import RigSolution
 from config.arrays import Floats
-from database.geometry.rotations import rotvec_from_matrix
+from database.geometry.rotations import compute_geodesic_rad
 
 PASS_ERROR, FAIL_ERROR = 0.02, 0.10  # relative error of distances: what a pass promises, and what is of no use
 SIGMAS = 2.0
@@ -60,7 +59,8 @@ def judge_rig_solution(solution: RigSolution, distance_m: float | None = None) -
     views = [judge(solution) for judge in (judge_views, judge_pixels, judge_size, judge_form, judge_tilt)]
     parts = [sanity, *_judge_placement(solution), *views, judge_coverage(solution, points)]
     if len(known) < (1.0 - MAX_LOST) * len(points):
-        parts.append(_judge_folded_share(1.0 - len(known) / len(points)))
+        text = f"{100.0 - 100.0 * len(known) / len(points):.0f} % of the performer's room are seen where a lens model folds back"
+        parts.append(QualityReport((Finding(Grade.POOR, text, "add views with the board in the corners of the pictures"),)))
     wider = float(np.prod([finding.widens for part in parts for finding in part.findings]))
     return join_reports(parts if sanity.grade is Grade.FAIL else [_judge_world(solution, distance, known, wider), *parts])
 
@@ -71,9 +71,7 @@ def _judge_placement(solution: RigSolution) -> list[QualityReport]:
     if rig.is_monocular:
         return []
     if len(rig) == 2:
-        angle_deg = float(
-            np.degrees(np.linalg.norm(rotvec_from_matrix(compute_relative_pose(rig.cameras[0], rig.cameras[1])[0])))
-        )
+        angle_deg = float(np.degrees(compute_geodesic_rad(rig.cameras[0].rotation, rig.cameras[1].rotation)))
         text = f"the cameras are {1e3 * rig.baseline_m:.0f} mm apart and turned by {angle_deg:.0f} degrees to each other"
         return [QualityReport((Finding(Grade.PASS, text),), {"angle_deg": angle_deg})]
     apart_m = [float(np.linalg.norm(a.center_m - b.center_m)) for a, b in combinations(rig.cameras, 2)]
@@ -88,12 +86,6 @@ def _judge_placement(solution: RigSolution) -> list[QualityReport]:
     figures = {"link_views": float(link.n_shared), "link_sigma_mm": 1e3 * link.sigma_m}
     figures["link_sigma_deg"] = float(np.degrees(link.sigma_rad))
     return [QualityReport((Finding(Grade.PASS, text), Finding(Grade.PASS, words, fix, WIDER if few else 1.0)), figures)]
-
-
-def _judge_folded_share(share: float) -> QualityReport:
-    """Judge that parts of the performer's room are seen where a lens model folds back."""
-    text = f"{100.0 * share:.0f} % of the performer's room are seen where a lens model folds back"
-    return QualityReport((Finding(Grade.POOR, text, "add views with the board in the corners of the pictures"),))
 
 
 def _collect_plain_figures(solution: RigSolution) -> dict[str, float]:

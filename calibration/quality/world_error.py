@@ -9,7 +9,7 @@ from dataclasses import replace
 import numpy as np
 from numpy.typing import NDArray
 
-from calibration.camera import Camera, Rig
+from calibration.camera import Camera, Rig, camera_from_intrinsics
 from calibration.depth import is_in_view
 from calibration.triangulate import triangulate_views
 from config.arrays import Floats
@@ -96,10 +96,5 @@ def perturb_rig(rig: Rig, step: Floats) -> Rig:
 
 def _change_lens(camera: Camera, step: Floats) -> Camera:
     """Return a camera with its nine intrinsics changed by `step`, (9,)."""
-    matrix = camera.matrix.copy()
-    matrix[0, 0] += step[0]
-    matrix[1, 1] += step[1]
-    matrix[0, 2] += step[2]
-    matrix[1, 2] += step[3]
-    n = 8 if camera.fisheye else 9
-    return replace(camera, matrix=matrix, distortions=camera.intrinsics[4:n] + step[4:n])
+    lens = camera.intrinsics + np.append(step, 0.0)
+    return camera_from_intrinsics(camera.name, camera.size, lens, camera.rotation, camera.translation)

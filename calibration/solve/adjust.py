@@ -22,16 +22,7 @@ from calibration.solve.equations import (
 )
 from calibration.solve.solution import N_INTRINSICS
 from config.arrays import Floats
-from numerics.least_squares import (
-    MAX_STEPS,
-    MIN_GAIN,
-    Damping,
-    LeastSquaresFit,
-    NormalEquations,
-    OwnBlocks,
-    Step,
-    minimise_cost,
-)
+from numerics.least_squares import MAX_STEPS, MIN_GAIN, Damping, LeastSquaresFit, NormalEquations, OwnBlocks, Step, minimise_cost
 
 DAMPING = Damping(1e-7, 10.0, 0.1)
 MEDIAN_DISTANCE = 1.1774  # of a two-dimensional normal, in sigmas
@@ -162,29 +153,21 @@ def adjust_robustly(
         motion_px: of the board between pictures, by camera (C, V), 0 where it was still or both cameras expose together.
     """
     mask = seen.weight > 0
-    weighed, sigma, used = compute_robust_weights(state, seen, mask, freedom, motion_px)
+    weighed, sigma, used = _compute_robust_weights(state, seen, mask, freedom, motion_px)
     fit = adjust_bundle(state, weighed, freedom, prior)
     for _ in range(ROUNDS - 1):
         before = sigma
-        weighed, sigma, used = compute_robust_weights(fit.state, seen, mask, freedom, motion_px)
+        weighed, sigma, used = _compute_robust_weights(fit.state, seen, mask, freedom, motion_px)
         fit = adjust_bundle(fit.state, weighed, freedom, prior)
         if np.abs(sigma / before - 1.0).max() < 1e-3:
             break
     return RobustFit(fit.state, weighed, mask, used, sigma)
 
 
-def compute_robust_weights(
+def _compute_robust_weights(
     state: BundleState, seen: CornerObservations, mask: NDArray[np.bool_], freedom: FreeParameters, motion_px: Floats | None
 ) -> tuple[CornerObservations, Floats, NDArray[np.bool_]]:
-    """Return the observations with robust weights [px^-2], the noise (C,) [px] and which corners are in use, (C, V, N).
-
-    Args:
-        state: what is fitted.
-        seen: the corners seen, with their weights.
-        mask: which corners were seen, (C, V, N).
-        freedom: what may change besides the board's poses.
-        motion_px: of the board between pictures, by camera (C, V).
-    """
+    """Return the observations with robust weights [px^-2], the noise (C,) [px] and which corners are in use, (C, V, N)."""
     distance = np.where(mask, np.linalg.norm(compute_residual_px(state, seen), axis=-1), 0.0)
     motion = np.zeros(mask.shape[:2]) if motion_px is None else motion_px
     still = mask & (LAG_SHARE * motion < 0.5)[..., None]

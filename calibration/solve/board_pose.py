@@ -5,10 +5,11 @@ Seen from afar a plane and its mirror image across the picture plane look alike 
 2004, alg. 4.2).
 """
 
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
 import numpy as np
 
+from calibration.camera import camera_from_intrinsics
 from calibration.solve.adjust import BundleProblem
 from calibration.solve.equations import (
     BundleState,
@@ -17,6 +18,7 @@ from calibration.solve.equations import (
     apply_step,
     compute_residual_px,
     make_flat_board_state,
+    select_state_views,
 )
 from calibration.solve.solution import FIXED
 from config.arrays import Floats
@@ -122,29 +124,31 @@ def refine_board_poses(state: BundleState, seen: CornerObservations) -> tuple[Bu
     return state, costs
 
 
-def find_candidate_poses(intrinsics: Floats, seen: CornerObservations, ideal: Floats) -> tuple[BundleState, Floats]:
-    """Return both board poses of every view as one camera sees it, refined, the better first.
+@dataclass(frozen=True, slots=True)
+class PoseCandidates:
+    """One camera and the board poses as it alone sees them, first the better of each view (2 V), and their costs."""
 
-    Args:
-        intrinsics: of the camera, (10,).
-        seen: the corners of that camera.
-        ideal: the corners as x/z, y/z, (V, N, 2).
-    Returns: A state with 2 V poses, first the better of each view, then the others, and their costs (2 V,); views with fewer
-        corners than `count_least_corners` have infinite cost.
+    state: BundleState
+    costs: Floats
+
+
+def find_pose_candidates(intrinsics: Floats, seen: CornerObservations) -> PoseCandidates:
+    """Return both board poses of every view as one camera sees it, refined.
+
+    Views with fewer corners than `count_least_corners` have infinite costs. intrinsics: of the camera, (10,); seen: the corners
+    of that camera.
     """
     V, centre = seen.n_views, seen.points_m.mean(axis=0)
+    ideal = camera_from_intrinsics("", (2, 2), intrinsics, np.eye(3), np.zeros(3)).undistort(seen.px[0])
     R, t = np.tile(np.eye(3), (V, 1, 1)), np.tile([0.0, 0.0, 1.0], (V, 1))
     enough = (seen.weight[0] > 0).sum(axis=1) >= count_least_corners(len(seen.points_m))
     for v in np.flatnonzero(enough):
         R[v], t[v] = pose_from_homography(compute_homography(seen.points_m[:, :2], ideal[v], seen.weight[0, v]), centre)
     Rm, tm = mirror_board_pose(R, t, centre)
-    state = make_flat_board_state(
-        intrinsics[None], np.eye(3)[None], np.zeros((1, 3)), np.concatenate([R, Rm]), np.concatenate([t, tm])
-    )
+    both = np.concatenate([R, Rm]), np.concatenate([t, tm])
+    state = make_flat_board_state(intrinsics[None], np.eye(3)[None], np.zeros((1, 3)), both[0], both[1])
     state, costs = refine_board_poses(state, seen.at(np.tile(np.arange(V), 2)))
     costs[~np.tile(enough, 2)] = np.inf
-    swap = costs[V:] < costs[:V]
-    order = np.where(np.tile(swap, 2), np.roll(np.arange(2 * V), V), np.arange(2 * V))
-    return replace(state, board_rotation=state.board_rotation[order], board_translation=state.board_translation[order]), costs[
-        order
-    ]
+    swap = np.tile(costs[V:] < costs[:V], 2)
+    order = np.where(swap, np.roll(np.arange(2 * V), V), np.arange(2 * V))
+    return PoseCandidates(select_state_views(state, order), costs[order])

@@ -196,25 +196,6 @@ def compute_residual_px(state: BundleState, seen: CornerObservations) -> Floats:
     return out
 
 
-def compute_jacobian(state: BundleState, seen: CornerObservations, freedom: FreeParameters) -> tuple[Floats, Floats]:
-    """Return d predicted / d shared parameters, (C, V, N, 2, G), and d predicted / d pose, (C, V, N, 2, 6).
-
-    Pose: rotation and translation of the board in the first camera's frame.
-
-    Args:
-        state: where to linearise.
-        seen: the corners seen, with their weights.
-        freedom: what may change besides the board's poses.
-    """
-    C, V, N = seen.weight.shape
-    shared, pose = np.zeros((C, V, N, 2, freedom.n_shared)), np.empty((C, V, N, 2, 6))
-    points = compute_camera_points(state, seen.points_m)
-    for c in range(C):
-        columns, shared_c, pose[c] = _compute_camera_jacobian(state, seen.points_m, seen.motion, freedom, c, points[c])
-        shared[c][..., columns] = shared_c
-    return shared, pose
-
-
 def compute_view_equations(
     state: BundleState, seen: CornerObservations, freedom: FreeParameters, residual: Floats
 ) -> tuple[Floats, Floats]:
@@ -257,23 +238,20 @@ def _compute_camera_jacobian(
     """
     P = compute_point_derivatives(state.intrinsics[c], points)
     lens, R = freedom.lenses[c], state.board_rotation
-    blocks: list[tuple[range, Floats]] = []
+    blocks = list[tuple[slice, Floats]]()
     if lens.n_free:
-        blocks.append(
-            (_list_indices(freedom.lens_columns(c)), compute_lens_derivatives(state.intrinsics[c], points) @ lens.directions)
-        )
+        blocks.append((freedom.lens_columns(c), compute_lens_derivatives(state.intrinsics[c], points) @ lens.directions))
     if c and freedom.relative:
         start = freedom.pose_columns.start + 6 * (c - 1)
-        blocks.append(
-            (range(start, start + 6), np.concatenate([_compute_cross_products(points - state.translation[c], P), P], axis=-1))
-        )
+        turned = _compute_cross_products(points - state.translation[c], P)
+        blocks.append((slice(start, start + 6), np.concatenate([turned, P], axis=-1)))
     A = P @ state.rotation[c] if c else P
     rotated = deform_points(points_m, state.form) @ np.swapaxes(R, 1, 2)
     if freedom.form:
-        blocks.append((_list_indices(freedom.form_columns), A @ (R[:, None] @ compute_form_directions(points_m))))
+        blocks.append((freedom.form_columns, A @ (R[:, None] @ compute_form_directions(points_m))))
     if freedom.offset and motion is not None:
-        blocks.append((range(freedom.form_columns.stop, freedom.n_shared), _compute_offset_derivatives(motion, c)))
-    columns = np.array([column for at, _ in blocks for column in at], np.intp)
+        blocks.append((slice(freedom.form_columns.stop, freedom.n_shared), _compute_offset_derivatives(motion, c)))
+    columns = np.array([column for at, _ in blocks for column in range(at.start, at.stop)], np.intp)
     shared = np.concatenate([block for _, block in blocks], axis=-1) if blocks else np.zeros((*P.shape[:-1], 0))
     return columns, shared, np.concatenate([_compute_cross_products(rotated, A), A], axis=-1)
 
@@ -285,11 +263,6 @@ def _compute_offset_derivatives(motion: CornerMotion, c: int) -> Floats:
     later[:, c] -= 1.0
     later[np.arange(V), motion.reference] += 1.0
     return np.asarray(motion.velocity_px_s[c][..., None] * later[:, None, None, 1:])
-
-
-def _list_indices(columns: slice) -> range:
-    """Return the indices of a slice."""
-    return range(columns.start, columns.stop)
 
 
 def apply_step(state: BundleState, freedom: FreeParameters, shared: Floats, poses: Floats) -> BundleState:

@@ -13,15 +13,15 @@ from numpy.typing import NDArray
 from calibration.board.pattern import Board
 from calibration.board.views import BoardMoment, BoardView
 from calibration.camera import Camera
-from calibration.solve.adjust import (
-    MEDIAN_DISTANCE,
-    BundleProblem,
-    IntrinsicsPrior,
-    RobustFit,
-    adjust_bundle,
-    adjust_robustly,
+from calibration.pairs import find_spanning_tree
+from calibration.solve.adjust import MEDIAN_DISTANCE, BundleProblem, IntrinsicsPrior, RobustFit, adjust_bundle, adjust_robustly
+from calibration.solve.board_pose import (
+    PoseCandidates,
+    count_least_corners,
+    find_pose_candidates,
+    mirror_board_pose,
+    refine_board_poses,
 )
-from calibration.solve.board_pose import count_least_corners, mirror_board_pose, refine_board_poses
 from calibration.solve.checks import MIN_SHARED, check_fits, check_intrinsics, check_linked, check_tilt
 from calibration.solve.equations import (
     BundleState,
@@ -33,15 +33,7 @@ from calibration.solve.equations import (
     select_state_views,
 )
 from calibration.solve.solution import FIXED, N_INTRINSICS, DroppedMoment, DropReason, LensModel, list_intrinsic_names
-from calibration.solve.start import (
-    PoseCandidates,
-    PoseVote,
-    cap_weights,
-    find_initial_camera,
-    find_pose_candidates,
-    make_weak_prior,
-    vote_relative_pose,
-)
+from calibration.solve.start import PoseVote, cap_weights, find_initial_camera, make_weak_prior, vote_relative_pose
 from config.arrays import Floats
 from config.errors import CalibrationError
 from numerics.least_squares import compute_shared_covariance
@@ -150,12 +142,7 @@ class InitialLens:
 
 
 def find_initial_lens(
-    board: Board,
-    seen: CornerObservations,
-    size: tuple[int, int],
-    name: str,
-    known: KnownLens | None,
-    fisheye: bool = False,
+    board: Board, seen: CornerObservations, size: tuple[int, int], name: str, known: KnownLens | None, fisheye: bool = False
 ) -> InitialLens:
     """Return one camera's lens, solved for or taken from an earlier calibration.
 
@@ -272,19 +259,12 @@ def find_initial_state(
 def find_spanning_links(seen_by: NDArray[np.bool_], names: Sequence[str]) -> list[tuple[int, int]]:
     """Return the pairs of cameras that link all of them by as many shared views as possible, from the first camera on.
 
-    seen_by: which views each camera sees, (C, V). A maximum spanning tree (Prim 1957). Raises CalibrationError: some cameras
-    share no views with the others.
+    seen_by: which views each camera sees, (C, V). Raises CalibrationError: some cameras share no views with the others.
     """
     n_shared = seen_by.astype(int) @ seen_by.T.astype(int)
-    linked, links = [0], list[tuple[int, int]]()
-    while len(linked) < len(names):
-        open_ones = [c for c in range(len(names)) if c not in linked]
-        part = n_shared[np.ix_(linked, open_ones)]
-        i, j = np.unravel_index(int(part.argmax()), part.shape)
-        if part[i, j] < MIN_SHARED:
-            check_linked(n_shared, names)
-        links.append((linked[i], open_ones[j]))
-        linked.append(open_ones[j])
+    links = find_spanning_tree(n_shared)
+    if any(n_shared[link] < MIN_SHARED for link in links):
+        check_linked(n_shared, names)
     return links
 
 

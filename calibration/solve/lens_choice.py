@@ -52,7 +52,7 @@ class _Trial:
         form = start.form if freedom.form else np.zeros(N_FORM)
         state = replace(start, intrinsics=restrict_intrinsics(start.intrinsics, freedom.lenses), form=form)
         self.states[freedom] = adjust_bundle(state, self.seen, freedom, self.prior, STEPS, ENOUGH_GAIN).state
-        self.errors_px2[freedom] = compute_held_out_errors(self.states[freedom], self.seen, freedom, self.prior)
+        self.errors_px2[freedom] = _compute_held_out_errors(self.states[freedom], self.seen, freedom, self.prior)
 
     def as_good(self, freedom: FreeParameters) -> bool:
         """Return whether a choice is within one standard error of the best tried; of few views, whether it is the best."""
@@ -63,12 +63,7 @@ class _Trial:
         return bool(more.mean() <= more.std(ddof=1) / np.sqrt(len(more)))
 
 
-def choose_lenses(
-    state: BundleState,
-    seen: CornerObservations,
-    prior: IntrinsicsPrior,
-    freedom: FreeParameters,
-) -> LensChoice:
+def choose_lenses(state: BundleState, seen: CornerObservations, prior: IntrinsicsPrior, freedom: FreeParameters) -> LensChoice:
     """Choose what is free: the form of the board, each camera's distortion coefficients, pixels that are not square.
 
     First, with the richest lenses, form and pixels; then the simplest level of coefficients that serves all cameras; then fewer
@@ -86,12 +81,12 @@ def choose_lenses(
     possible = [level for level in levels if not level or (3 + len(level)) * VIEWS_PER_PARAMETER <= seen_by]
     if seen_by < VIEWS_FOR_SPREAD:
         possible = [level for level in possible if "k3" not in level][-1:]
-    base = replace(freedom, lenses=_repeat_lens(LensModel(possible[-1], fisheye=fisheye), C), form=False)
+    base = replace(freedom, lenses=(LensModel(possible[-1], fisheye=fisheye),) * C, form=False)
     trial.run(base, state)
     if seen.n_views >= VIEWS_FOR_FORM and len(seen.points_m) >= CORNERS_FOR_FORM:
         base = _enrich_model(trial, base, replace(base, form=True))
     base = _enrich_model(trial, base, replace(base, lenses=tuple(replace(lens, square=False) for lens in base.lenses)))
-    rungs = [replace(base, lenses=_repeat_lens(replace(base.lenses[0], coefficients=level), C)) for level in possible]
+    rungs = [replace(base, lenses=(replace(base.lenses[0], coefficients=level),) * C) for level in possible]
     for richer, rung in zip(rungs[::-1], rungs[-2::-1], strict=False):
         trial.run(rung, trial.states[richer])
     now = next((rung for rung in rungs if trial.as_good(rung)), base)
@@ -101,18 +96,12 @@ def choose_lenses(
     return LensChoice(now, trial.states[now], held_out_px)
 
 
-def compute_held_out_errors(
+def _compute_held_out_errors(
     state: BundleState, seen: CornerObservations, freedom: FreeParameters, prior: IntrinsicsPrior
 ) -> Floats:
     """Return the weighted mean squared error of each view [px^2] when the cameras are fitted to the others, (V,).
 
     A held-out view's own board pose is fitted to it: six parameters against two for every corner of a camera.
-
-    Args:
-        state: where to begin.
-        seen: the corners seen, with their weights.
-        freedom: what may change besides the board's poses.
-        prior: what is known of the intrinsics.
     """
     fold = np.arange(seen.n_views) % min(FOLDS, seen.n_views)
     out = np.empty(seen.n_views)
@@ -163,11 +152,6 @@ def _choose_simpler(trial: _Trial, now: FreeParameters, simpler: FreeParameters)
     """Return the simpler choice if it is as good."""
     trial.run(simpler, trial.states[now])
     return simpler if trial.as_good(simpler) else now
-
-
-def _repeat_lens(lens: LensModel, n_cameras: int) -> Lenses:
-    """Return the same model for every camera."""
-    return (lens,) * n_cameras
 
 
 def _replace_lens(freedom: FreeParameters, camera: int, lens: LensModel) -> FreeParameters:

@@ -11,7 +11,7 @@ import numpy as np
 
 from calibration.board.pattern import Board
 from calibration.board.views import BoardMoment, BoardView
-from calibration.camera import Rig, format_camera_name
+from calibration.camera import Rig, camera_from_intrinsics, format_camera_name
 from calibration.solve.adjust import (
     BundleProblem,
     IntrinsicsPrior,
@@ -45,7 +45,7 @@ from calibration.solve.initial import (
 )
 from calibration.solve.lens_choice import CORNERS_FOR_FORM, choose_lenses
 from calibration.solve.solution import N_INTRINSICS, BoardForm, DroppedMoment, DropReason, LensKind, RigSolution, describe_dropped
-from calibration.solve.start import make_camera, make_weak_prior
+from calibration.solve.start import make_weak_prior
 from config.arrays import Floats
 from config.errors import CalibrationError
 from config.settings import CAMERA_NAMES
@@ -79,12 +79,7 @@ class _Adjustment:
 
 @dataclass(frozen=True, slots=True)
 class RigProblem:
-    """What is to be solved for.
-
-    board, moments: what was seen, and when; sizes: width and height of each camera's pictures; names: of the cameras; known: by
-    camera, the lens of an earlier calibration, None where there is none; solve_offset: estimate by how much the cameras'
-    timestamps are late, from views in motion with known `velocity_px_s`; progress: receives a message for each step.
-    """
+    """What is asked of `solve_rig`; known: the lens of an earlier calibration by camera, None where there is none."""
 
     board: Board
     moments: Sequence[BoardMoment]
@@ -281,7 +276,7 @@ def _build_solution(
     state = fit.state
     uncertainty = compute_uncertainty(state, inflate_noise(fit, freedom), freedom, found.prior)
     poses = zip(names, sizes, state.intrinsics, state.rotation, state.translation, strict=True)
-    cameras = tuple(make_camera(name, size, K, R, t) for name, size, K, R, t in poses)
+    cameras = tuple(camera_from_intrinsics(name, size, K, R, t) for name, size, K, R, t in poses)
     residual = np.where(fit.used[..., None], compute_residual_px(state, fit.seen), 0.0)
     return RigSolution(
         board=board,
@@ -307,12 +302,7 @@ def _build_solution(
 
 @dataclass(frozen=True, slots=True)
 class BundleUncertainty:
-    """Standard deviations and covariances.
-
-    intrinsic_sigma: (C, 9), in the order of INTRINSICS, 0 where fixed; pose_covariance: of rotation vector and translation of all
-    cameras but the first, in the first one's frame, (6 C - 6, 6 C - 6) [rad, m]; offset_sigma_s: of the time offsets, (C,), empty
-    where not free.
-    """
+    """Standard deviations and covariances, as in `RigSolution`."""
 
     intrinsic_sigma: Floats
     pose_covariance: Floats

@@ -17,13 +17,15 @@ import numpy as np
 from calibration.board.pattern import Board
 from calibration.board.views import BoardMoment, BoardView
 from calibration.camera import Camera
+from calibration.solve.equations import CornerObservations, FreeParameters, compute_view_equations, make_flat_board_state
+from calibration.solve.solution import LensModel
 from config.arrays import Bools, Floats
 from database.geometry.rigid import RigidMotion
-from database.geometry.rotations import matrix_from_rotvec, skew_from_vector
+from database.geometry.rotations import matrix_from_rotvec
 
 Size = tuple[int, int]
 
-N_LENS = 8  # f, cx, cy, aspect, k1, k2, p1, p2
+LENS = LensModel(("k1", "k2", "p1", "p2"), square=False)
 FOCAL_SHARE = 1.1  # of the longer side, where no views determine it
 N_GUESS = 20
 SIGMA_PX, BLUR_FREE_PX = 0.1, 0.7
@@ -71,40 +73,34 @@ def _estimate_nominal_camera(views: Sequence[BoardView | None], size: Size, boar
 
 
 def compute_moment_information(moment: BoardMoment, cameras: Sequence[Camera], board: Board) -> Floats:
-    """Return the information on the lenses, and on rotation and translation of all cameras but the first, (P, P).
+    """Return the information on the lenses, and on the poses of all cameras but the first, (P, P).
 
-    The cameras share the board's pose; a camera that does not see the board contributes nothing. Their poses are linearised at
-    those that this view shows, in the frame of the first camera that sees it.
+    The cameras share the board's pose, which is eliminated; a camera that does not see the board contributes nothing. Their poses
+    are linearised at those that this view shows, in the frame of the first camera that sees it.
 
     Args:
         moment: the views of one moment.
         cameras: about how they are.
         board: the board that is looked for.
     """
-    n = N_LENS * len(cameras) + 6 * (len(cameras) - 1)
-    A, B, C = np.zeros((n, n)), np.zeros((n, 6)), 1e-9 * np.eye(6)
-    seen = enumerate(zip(moment.views, cameras, strict=True))
-    poses = {
-        c: pose for c, (view, camera) in seen if view is not None and (pose := _find_board_pose(view, camera, board)) is not None
-    }
-    reference = min(poses, default=0)
-    for c, pose in poses.items():
-        view = moment.views[c]
-        assert view is not None
-        lens, pose_J, own, others = _compute_jacobians(
-            view, cameras[c], board, pose, poses[reference] if c != reference else None
-        )
-        J = np.zeros((len(lens), n))
-        J[:, c * N_LENS : (c + 1) * N_LENS] = lens
-        for camera, by_pose in ((c, own), (reference, others)):
-            if camera and c != reference:
-                at = N_LENS * len(cameras) + 6 * (camera - 1)
-                J[:, at : at + 6] = by_pose
-        weight = 1.0 / estimate_corner_sigma_px(view) ** 2
-        A += weight * J.T @ J
-        B += weight * J.T @ pose_J
-        C += weight * pose_J.T @ pose_J
-    information = A - B @ np.linalg.solve(C, B.T)
+    C, freedom = len(cameras), FreeParameters((LENS,) * len(cameras), relative=len(cameras) > 1)
+    R, t, weight = np.tile(np.eye(3), (C, 1, 1)), np.zeros((C, 3)), np.zeros((C, 1, len(board)))
+    reference: RigidMotion | None = None
+    for c, (view, camera) in enumerate(zip(moment.views, cameras, strict=True)):
+        pose = None if view is None else _find_board_pose(view, camera, board)
+        if view is None or pose is None:
+            continue
+        reference = reference or pose
+        beside = pose.after(reference.inverse)
+        R[c], t[c], weight[c, 0] = beside.rotation, beside.translation_m, view.seen / estimate_corner_sigma_px(view) ** 2
+    if reference is None:
+        return np.zeros((freedom.n_shared, freedom.n_shared))
+    intrinsics, board_t = np.stack([camera.intrinsics for camera in cameras]), reference.translation_m[None]
+    state = make_flat_board_state(intrinsics, R, t, reference.rotation[None], board_t)
+    px = np.zeros((*weight.shape, 2))
+    (H,), _ = compute_view_equations(state, CornerObservations(board.points_m, px, weight), freedom, px)
+    n = freedom.n_shared
+    information = H[:n, :n] - H[:n, n:] @ np.linalg.solve(H[n:, n:] + 1e-9 * np.eye(6), H[n:, :n])
     return np.asarray(0.5 * (information + information.T))
 
 
@@ -118,43 +114,6 @@ def _find_board_pose(view: BoardView, camera: Camera, board: Board) -> RigidMoti
     if not ok or not np.all(np.isfinite(rotvec)) or translation[2, 0] <= 0.0:
         return None
     return RigidMotion(matrix_from_rotvec(rotvec[:, 0]), translation[:, 0])
-
-
-def _compute_jacobians(
-    view: BoardView, camera: Camera, board: Board, pose: RigidMotion, reference: RigidMotion | None
-) -> tuple[Floats, Floats, Floats, Floats]:
-    """Return derivatives of the corners by lens (2n, N_LENS), the board's, the camera's and the reference's pose, (2n, 6).
-
-    reference: the board's pose in the frame of another camera that sees it, in which the board's pose is counted then.
-    """
-    rotation = pose.rotation
-    f = camera.focal_px
-    rotated = board.points_m[view.seen] @ rotation.T
-    x = rotated + pose.translation_m
-    u, v = x[:, 0] / x[:, 2], x[:, 1] / x[:, 2]
-    r2, zero, one = u * u + v * v, np.zeros(len(u)), np.ones(len(u))
-    du = np.stack([u, one, zero, f * u, f * u * r2, f * u * r2**2, f * 2 * u * v, f * (r2 + 2 * u * u)], axis=1)
-    dv = np.stack([v, zero, one, -f * v, f * v * r2, f * v * r2**2, f * (r2 + 2 * v * v), f * 2 * u * v], axis=1)
-    lens = np.stack([du, dv], axis=1).reshape(-1, N_LENS)
-    depth = x[:, 2]
-    projection = np.zeros((len(u), 2, 3))
-    projection[:, 0, 0] = projection[:, 1, 1] = f / depth
-    projection[:, 0, 2], projection[:, 1, 2] = -f * u / depth, -f * v / depth
-    if reference is None:
-        pose_J = _compute_pose_jacobian(projection, rotated, np.eye(3))
-        return lens, pose_J, np.zeros_like(pose_J), np.zeros_like(pose_J)
-    to_camera = rotation @ reference.rotation.T
-    there = board.points_m[view.seen] @ reference.rotation.T
-    J = _compute_pose_jacobian(projection, there, to_camera)
-    by_reference = -_compute_pose_jacobian(projection, there + reference.translation_m, to_camera)
-    return lens, J, _compute_pose_jacobian(projection, x, np.eye(3)), by_reference
-
-
-def _compute_pose_jacobian(projection: Floats, arms: Floats, after: Floats) -> Floats:
-    """Return derivatives by a rotation about the origin of `arms` and a translation, both rotated by `after`, (2n, 6)."""
-    by_rotation = -np.stack([after @ skew_from_vector(arm) for arm in arms])
-    by_translation = np.broadcast_to(after, by_rotation.shape)
-    return np.asarray((projection @ np.concatenate([by_rotation, by_translation], axis=2)).reshape(-1, 6))
 
 
 class RejectReason(enum.Enum):

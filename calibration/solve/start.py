@@ -8,9 +8,14 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import NDArray
 
-from calibration.camera import FISHEYE, Camera
 from calibration.solve.adjust import IntrinsicsPrior, adjust_bundle
-from calibration.solve.board_pose import compute_homography, compute_view_costs, count_least_corners, find_candidate_poses
+from calibration.solve.board_pose import (
+    PoseCandidates,
+    compute_homography,
+    compute_view_costs,
+    count_least_corners,
+    find_pose_candidates,
+)
 from calibration.solve.equations import BundleState, CornerObservations, FreeParameters, select_state_views
 from calibration.solve.solution import N_INTRINSICS, LensModel
 from config.arrays import Floats
@@ -25,30 +30,6 @@ FISHEYE_SIGMA = (0.3, 0.3, 0.3, 0.3, 1.0)  # k1, k2, k3, k4: of lenses made for 
 AGREE_RAD, AGREE_SHARE = 0.05, 0.05  # views agree on the relative pose within: rotation, and share of the board's distance
 
 
-@dataclass(frozen=True, slots=True)
-class PoseCandidates:
-    """One camera and the board poses as it alone sees them, both of each view, the better first (2 V), and their costs."""
-
-    state: BundleState
-    costs: Floats
-
-
-def make_camera(name: str, size: tuple[int, int], intrinsics: Floats, rotation: Floats, translation: Floats) -> Camera:
-    """Return intrinsics, (10,), and a pose as a Camera.
-
-    Args:
-        name: of the camera.
-        size: width and height of the picture [px].
-        intrinsics: of the lens, (10,).
-        rotation, translation: world to camera, (3, 3) and (3,) [m].
-    """
-    fx, fy, cx, cy = intrinsics[:4]
-    matrix = np.array([[fx, 0.0, cx], [0.0, fy, cy], [0.0, 0.0, 1.0]])
-    fisheye = bool(intrinsics[FISHEYE])
-    lens = intrinsics[4 : 8 if fisheye else 9].copy()
-    return Camera(name, size, matrix, lens, rotation.copy(), translation.copy(), fisheye)
-
-
 def make_weak_prior(size: tuple[int, int], fisheye: bool = False) -> IntrinsicsPrior:
     """Return what is known of any camera's lens: its axis goes roughly through the middle of the picture."""
     mean, weight = np.zeros((1, N_INTRINSICS)), np.zeros((1, N_INTRINSICS))
@@ -58,20 +39,8 @@ def make_weak_prior(size: tuple[int, int], fisheye: bool = False) -> IntrinsicsP
     return IntrinsicsPrior(mean, weight)
 
 
-def undistort_pixels(intrinsics: Floats, px: Floats) -> Floats:
-    """Return undistorted, normalised image points: (10,), (..., 2) [px] -> (..., 2)."""
-    return make_camera("", (2, 2), intrinsics, np.eye(3), np.zeros(3)).undistort(px)
-
-
-def compute_closed_form_focal(points_m: Floats, px: Floats, weight: Floats, size: tuple[int, int]) -> float:
-    """Return the focal length from the homographies of all views [px], NaN if undetermined.
-
-    Args:
-        points_m: the board's corners, (N, 3) [m].
-        px: where they were seen, (V, N, 2) [px].
-        weight: (V, N), 0 where not seen.
-        size: width and height of the picture [px].
-    """
+def _compute_closed_form_focal(points_m: Floats, px: Floats, weight: Floats, size: tuple[int, int]) -> float:
+    """Return the focal length [px] from the homographies of all views, NaN if undetermined: corners (N, 3), px (V, N, 2)."""
     centre, scale = np.array([0.5 * (size[0] - 1), 0.5 * (size[1] - 1)]), float(max(size))
     coefficient, constant = [], []
     for corners, w in zip(px, weight, strict=True):
@@ -86,12 +55,6 @@ def compute_closed_form_focal(points_m: Floats, px: Floats, weight: Floats, size
     return scale / np.sqrt(inverse_square) if inverse_square > 0 else float("nan")
 
 
-def find_pose_candidates(intrinsics: Floats, seen: CornerObservations) -> PoseCandidates:
-    """Return the board poses as one camera with known intrinsics sees them."""
-    state, costs = find_candidate_poses(intrinsics, seen, undistort_pixels(intrinsics, seen.px[0]))
-    return PoseCandidates(state, costs)
-
-
 def find_initial_camera(seen: CornerObservations, size: tuple[int, int], lens: LensModel) -> PoseCandidates:
     """Return a camera's intrinsics and the board poses without prior knowledge.
 
@@ -103,7 +66,7 @@ def find_initial_camera(seen: CornerObservations, size: tuple[int, int], lens: L
         size: width and height of the picture [px].
         lens: the model.
     """
-    closed = float("nan") if lens.fisheye else compute_closed_form_focal(seen.points_m, seen.px[0], seen.weight[0], size)
+    closed = float("nan") if lens.fisheye else _compute_closed_form_focal(seen.points_m, seen.px[0], seen.weight[0], size)
     tried = [_adjust_from_focal(closed, seen, size, lens)] if 0.3 * max(size) < closed < 10.0 * max(size) else []
     if not tried or tried[0][0] > GOOD_START_PX**2 * seen.px.shape[2]:
         shortest, longest = FISHEYE_FOCALS if lens.fisheye else FOCALS

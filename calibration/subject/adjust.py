@@ -6,13 +6,14 @@ expected, by how far people are from it. Takes meet in the common numbers only, 
 what is left, inverted, is the covariance of what they have in common.
 """
 
-from dataclasses import dataclass
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
 
 from calibration.subject.model import PosedBody, SkeletonSpace, compute_marker_jacobians, place_body
-from config.arrays import Floats
+from config.arrays import Bools, Floats
 from config.joints import JOINT_INDEX, N_JOINTS, PARENTS
 from numerics.least_squares import NormalEquations, OwnBlocks, Step, compute_shared_covariance, minimise_cost
 
@@ -114,15 +115,13 @@ class SubjectProblem:
 
     def cost(self, state: SubjectState) -> float:
         """Return the sum of squares."""
-        return _compute_prior(self, state)[2] + float(_place_takes(self, state)[1].sum())
+        return _compute_prior(self, state)[2] + float(_measure_take_costs(self, state, _place_takes(self, state)).sum())
 
     def linearise(self, state: SubjectState) -> NormalEquations:
         """Return the normal equations, a block for each take."""
         A, a, _ = _compute_prior(self, state)
-        vectors, vector_slopes = self.space.vectors(state.y)
-        blocks = []
-        for take, rotvec, root_m in zip(self.takes, state.rotvec, state.root_m, strict=True):
-            body = place_body(vectors, state.offset_m, self.markers.joint, rotvec, root_m)
+        vector_slopes, blocks = self.space.vectors(state.y)[1], []
+        for take, rotvec, body in zip(self.takes, state.rotvec, _place_takes(self, state), strict=True):
             common, gradient, own = _compute_take_blocks(self, take, body, vector_slopes, rotvec)
             A += common
             a += gradient
@@ -152,13 +151,14 @@ def adjust_subject(problem: SubjectProblem, start: SubjectState | None = None, m
         start: where to begin; None: what is expected of everything.
         max_steps: number of steps at most.
     """
-    fit = minimise_cost(
-        problem, _make_expected_state(problem) if start is None else start, max_steps=max_steps, smallest_gain=MIN_GAIN
-    )
-    placed, cost_of_take = _place_takes(problem, fit.state)
+    if start is None:
+        rotvec, root_m = tuple(take.expected for take in problem.takes), tuple(take.root_m for take in problem.takes)
+        start = SubjectState(np.zeros(problem.space.n_parameters), problem.markers.offset_m, rotvec, root_m)
+    fit = minimise_cost(problem, start, max_steps=max_steps, smallest_gain=MIN_GAIN)
+    placed = _place_takes(problem, fit.state)
     covariance = compute_shared_covariance(problem.linearise(fit.state))
     freedom = 3 * int(np.any([take.valid for take in problem.takes], axis=0).sum()) - 6
-    return AdjustedSubject(fit.state, placed, covariance, fit.cost, cost_of_take, freedom)
+    return AdjustedSubject(fit.state, placed, covariance, fit.cost, _measure_take_costs(problem, fit.state, placed), freedom)
 
 
 def compute_height(space: SkeletonSpace, y: Floats) -> tuple[float, Floats]:
@@ -172,27 +172,53 @@ def compute_height(space: SkeletonSpace, y: Floats) -> tuple[float, Floats]:
     return float(ends[HEAD] - ends[low]), ends_by_y[HEAD] - ends_by_y[low]
 
 
-def _make_expected_state(problem: SubjectProblem) -> SubjectState:
-    """Return the state in which everything is as expected."""
-    takes = problem.takes
-    return SubjectState(
-        np.zeros(problem.space.n_parameters),
-        problem.markers.offset_m.copy(),
-        tuple(take.expected.copy() for take in takes),
-        tuple(take.root_m.copy() for take in takes),
-    )
+def _place_takes(problem: SubjectProblem, state: SubjectState) -> tuple[PosedBody, ...]:
+    """Return the body in every take."""
+    vectors, joint = problem.space.vectors(state.y)[0], problem.markers.joint
+    return tuple(place_body(vectors, state.offset_m, joint, r, t) for r, t in zip(state.rotvec, state.root_m, strict=True))
 
 
-def _place_takes(problem: SubjectProblem, state: SubjectState) -> tuple[tuple[PosedBody, ...], Floats]:
-    """Return the body in every take, and what of the cost is each take's own, (T,)."""
-    vectors = problem.space.vectors(state.y)[0]
-    placed, costs = [], []
-    for take, rotvec, root_m in zip(problem.takes, state.rotvec, state.root_m, strict=True):
-        body = place_body(vectors, state.offset_m, problem.markers.joint, rotvec, root_m)
+def _measure_take_costs(problem: SubjectProblem, state: SubjectState, placed: Sequence[PosedBody]) -> Floats:
+    """Return what of the cost is each take's own, markers and pose, (T,)."""
+    costs = []
+    for take, rotvec, body in zip(problem.takes, state.rotvec, placed, strict=True):
         e, z = _compute_marker_errors(take, body)[1], _compute_pose_errors(take, rotvec)[1]
-        placed.append(body)
         costs.append(float(e @ e + z @ z))
-    return tuple(placed), np.array(costs)
+    return np.array(costs)
+
+
+def measure_distances_m(takes: Sequence[PoseMarkers], placed: Sequence[PosedBody]) -> Floats:
+    """Return how far the markers of each take are from where the body has them, (T, M) [m], NaN where not seen."""
+    pairs = zip(takes, placed, strict=True)
+    return np.stack([np.where(take.valid, np.linalg.norm(body.marker_m - take.point_m, axis=1), np.nan) for take, body in pairs])
+
+
+def measure_squared_sigmas(take: PoseMarkers, body: PosedBody) -> Floats:
+    """Return how far a take's markers are from where the body has them, in squared standard deviations, (M,)."""
+    e = body.marker_m - take.point_m
+    return np.asarray(np.einsum("mi,mij,mj->m", e, np.linalg.inv(take.covariance_m2), e))
+
+
+def adjust_without_outliers(
+    problem: SubjectProblem, start: SubjectState, fits: Callable[[PoseMarkers, PosedBody], Bools], steps: Sequence[int]
+) -> tuple[SubjectProblem, AdjustedSubject]:
+    """Adjust, leave out markers that are too far off to be what their labels say, and adjust again while there are any.
+
+    Args:
+        problem: what is asked.
+        start: where to begin.
+        fits: says which markers of a take may be what they are labelled as, (M,).
+        steps: number of steps at most, of each adjustment.
+    """
+    adjusted = adjust_subject(problem, start, steps[0])
+    for more in steps[1:]:
+        both = zip(problem.takes, adjusted.placed, strict=True)
+        takes = tuple(replace(take, valid=take.valid & fits(take, body)) for take, body in both)
+        if all(np.array_equal(new.valid, old.valid) for new, old in zip(takes, problem.takes, strict=True)):
+            break
+        problem = replace(problem, takes=takes)
+        adjusted = adjust_subject(problem, adjusted.state, more)
+    return problem, adjusted
 
 
 def _compute_take_blocks(

@@ -97,50 +97,56 @@ class SubjectFit:
         return self.adjusted.placed[0].G, self.adjusted.placed[0].p
 
 
-def fit_takes(
-    name: str,
-    markers: MarkerSet,
-    tposes: Sequence[TPose],
-    skeletons: Sequence[Skeleton],
-    standing: Floats | None = None,
-    height_m: float | None = None,
-) -> SubjectFit:
+@dataclass(frozen=True, slots=True)
+class BodyPrior:
+    """What is known of a performer before the T-poses.
+
+    skeletons: of other people; standing: how legs and trunk are held, rotation vectors from the rest pose, (J, 3) [rad], None:
+    straight; height_m: shoes off, or None; old: their subject of earlier, whose skeleton is kept and whose marker offsets only
+    are found anew, or None.
+    """
+
+    skeletons: Sequence[Skeleton]
+    standing: Floats | None = None
+    height_m: float | None = None
+    old: Subject | None = None
+
+
+def fit_body(name: str, markers: MarkerSet, tposes: Sequence[TPose], body: BodyPrior) -> SubjectFit:
     """Fit one performer to T-poses: one skeleton, one offset for each marker, a root and a pose for each take.
 
     Args:
         name: of the performer.
         markers: the marker set that is worn.
         tposes: the T-poses that were taken.
-        skeletons: of other people, whose mean size is taken.
-        standing: how legs and trunk are held when standing, as rotation vectors from the rest pose, (J, 3) [rad]; default
-            straight.
-        height_m: the performer's height, shoes off, if it is known.
+        body: what is known of the performer.
     Raises: CalibrationError: too few markers, or the fit leaves a marker implausibly far from its joint.
     """
-    space = learn_skeleton_space(skeletons)
-    stature = None if height_m is None else HeightPrior(height_m, HEIGHT_SIGMA * height_m)
-    problem = build_subject_problem(space, markers, tposes, standing, stature)
-    adjusted = adjust_from_torso(problem, markers)
-    skeleton = skeleton_from_vectors(space.vectors(adjusted.state.y)[0], name)
-    sigma_m, measured = compute_length_sigmas(space, adjusted)
-    return _build_fit(name, markers, tposes, problem, adjusted, skeleton, sigma_m, measured)
+    old, stature = body.old, None
+    if body.height_m is not None and old is None:
+        stature = HeightPrior(body.height_m, HEIGHT_SIGMA * body.height_m)
+    space = learn_skeleton_space(body.skeletons) if old is None else make_fixed_space(old.skeleton)
+    problem = build_subject_problem(space, markers, tposes, body.standing, stature)
+    adjusted = _adjust_from_torso(problem, markers)
+    sigma_m: Floats | None
+    if old is None:
+        skeleton = skeleton_from_vectors(space.vectors(adjusted.state.y)[0], name)
+        sigma_m, measured = compute_length_sigmas(space, adjusted)
+    else:
+        skeleton, sigma_m, measured = replace(old.skeleton, name=name), old.length_sigma_m, np.zeros((2, N_JOINTS), bool)
+    offset, seen = compute_seen_offsets(problem, adjusted)
+    # Errors of landmarks last: where one was seen in the pose says less of its place than the fit, which knows other people's.
+    offset = np.where(markers.worn[:, None], offset, adjusted.state.offset_m)
+    _check_offsets(markers, seen, offset)
+    scatter = np.array([np.where(t.valid, t.scatter_m, 0.0) for t in tposes]).sum(axis=0)
+    residual_mm = 1e3 * scatter / np.maximum(np.sum([t.valid for t in tposes], axis=0), 1)
+    return SubjectFit(Subject(name, skeleton, markers, offset, residual_mm, sigma_m), adjusted, problem, measured, seen)
 
 
-def fit_markers(old: Subject, markers: MarkerSet, tposes: Sequence[TPose], standing: Floats | None = None) -> SubjectFit:
-    """Fit the marker offsets of a performer whose skeleton is known and kept.
-
-    Args:
-        old: the performer as calibrated before.
-        markers: the marker set that is worn.
-        tposes: the T-poses that were taken.
-        standing: how legs and trunk are held, (J, 3) [rad]; None: straight.
-    Raises: CalibrationError: as `fit_takes`.
-    """
-    space = make_fixed_space(old.skeleton)
-    problem = build_subject_problem(space, markers, tposes, standing)
-    adjusted = adjust_from_torso(problem, markers)
-    none = np.zeros((2, N_JOINTS), bool)
-    return _build_fit(old.name, markers, tposes, problem, adjusted, old.skeleton, old.length_sigma_m, none)
+def _adjust_from_torso(problem: SubjectProblem, markers: MarkerSet) -> AdjustedSubject:
+    """Adjust to the torso's markers first, then to all: from a far start a whole body ends in a wrong minimum."""
+    torso = tuple(replace(take, valid=take.valid & markers.torso) for take in problem.takes)
+    return adjust_subject(problem, adjust_subject(replace(problem, takes=torso), max_steps=15).state)
 
 
 def build_subject_problem(
@@ -185,15 +191,6 @@ def _make_take(space: SkeletonSpace, markers: MarkerSet, tpose: TPose, standing:
     return PoseMarkers(tpose.point_m, tpose.valid, covariance, expected, SIGMA_RAD, t)
 
 
-def adjust_from_torso(problem: SubjectProblem, markers: MarkerSet) -> AdjustedSubject:
-    """Adjust to the torso's markers first, then to all: from a far start a whole body ends in a wrong minimum."""
-    torso = tuple(
-        PoseMarkers(t.point_m, t.valid & markers.torso, t.covariance_m2, t.expected, t.sigma_rad, t.root_m) for t in problem.takes
-    )
-    first = adjust_subject(SubjectProblem(problem.space, problem.markers, torso, problem.stature), max_steps=15)
-    return adjust_subject(problem, first.state)
-
-
 def compute_length_sigmas(space: SkeletonSpace, adjusted: AdjustedSubject) -> tuple[Floats, NDArray[np.bool_]]:
     """Return the standard deviations of the lengths, (2, J) [m] for offsets and tails, and which were measured, (2, J).
 
@@ -208,27 +205,6 @@ def compute_length_sigmas(space: SkeletonSpace, adjusted: AdjustedSubject) -> tu
     length = np.linalg.norm(space.vectors(adjusted.state.y)[0], axis=1)
     measured = np.sqrt(variance) < MEASURED * np.sqrt(np.maximum(of_that_size, 0.0))
     return np.reshape(length * np.sqrt(variance), (2, N_JOINTS)), np.reshape(measured, (2, N_JOINTS))
-
-
-def _build_fit(
-    name: str,
-    markers: MarkerSet,
-    tposes: Sequence[TPose],
-    problem: SubjectProblem,
-    adjusted: AdjustedSubject,
-    skeleton: Skeleton,
-    sigma_m: Floats | None,
-    measured: NDArray[np.bool_],
-) -> SubjectFit:
-    """Return the checked fit."""
-    offset, seen = compute_seen_offsets(problem, adjusted)
-    # Errors of landmarks last: where one was seen in the pose says less of its place than the fit, which knows other people's.
-    offset = np.where(markers.worn[:, None], offset, adjusted.state.offset_m)
-    _check_offsets(markers, seen, offset)
-    skeleton = Skeleton(name, skeleton.offsets_m.copy(), skeleton.tails_m.copy())
-    scatter = np.array([np.where(t.valid, t.scatter_m, 0.0) for t in tposes]).sum(axis=0)
-    residual_mm = 1e3 * scatter / np.maximum(np.sum([t.valid for t in tposes], axis=0), 1)
-    return SubjectFit(Subject(name, skeleton, markers, offset, residual_mm, sigma_m), adjusted, problem, measured, seen)
 
 
 def compute_seen_offsets(problem: SubjectProblem, adjusted: AdjustedSubject) -> tuple[Floats, NDArray[np.bool_]]:
@@ -259,23 +235,8 @@ USUAL = -1.0  # where there are only two, none of which can tell what is usual
 
 
 @dataclass(frozen=True, slots=True)
-class BodyPrior:
-    """What is known of a performer before the T-poses.
-
-    skeletons: of other people; standing: how legs and trunk are held, (J, 3) [rad] or None; height_m: shoes off, or None;
-    old: their subject of earlier, whose skeleton is kept and whose marker offsets only are found anew, or None.
-    """
-
-    skeletons: Sequence[Skeleton]
-    standing: Floats | None = None
-    height_m: float | None = None
-    old: Subject | None = None
-
-
-@dataclass(frozen=True, slots=True)
 class TakesFit:
-    """The fit and which takes it used; oddity: of each take, in standard deviations from what the others predict, NaN for one
-    alone."""
+    """The fit and which takes it used; oddity: of each take, in standard deviations from what the others predict; NaN of one."""
 
     fit: SubjectFit
     used: tuple[int, ...]
@@ -285,21 +246,6 @@ class TakesFit:
     def left_out(self) -> tuple[int, ...]:
         """The takes that were not used."""
         return tuple(k for k in range(len(self.oddity)) if k not in self.used)
-
-
-def fit_body(name: str, markers: MarkerSet, tposes: Sequence[TPose], body: BodyPrior) -> SubjectFit:
-    """Fit a performer to all T-poses given.
-
-    Args:
-        name: of the performer.
-        markers: the marker set that is worn.
-        tposes: the T-poses that were taken.
-        body: what is known of the performer.
-    Raises: CalibrationError: as `fit_takes`.
-    """
-    if body.old is not None:
-        return fit_markers(replace(body.old, name=name), markers, tposes, body.standing)
-    return fit_takes(name, markers, tposes, body.skeletons, body.standing, body.height_m)
 
 
 def fit_agreeing_takes(name: str, markers: MarkerSet, tposes: Sequence[TPose], body: BodyPrior) -> TakesFit:
@@ -312,12 +258,12 @@ def fit_agreeing_takes(name: str, markers: MarkerSet, tposes: Sequence[TPose], b
         markers: the marker set that is worn.
         tposes: the T-poses that were taken.
         body: what is known of the performer.
-    Raises: CalibrationError: as `fit_takes`.
+    Raises: CalibrationError: as `fit_body`.
     """
     used = list(range(len(tposes)))
     oddity = np.full(len(tposes), np.nan)
     while len(used) > 1:
-        alone = np.array([measure_surprise(k, [tposes[i] for i in used], markers, body) for k in range(len(used))])
+        alone = np.array([_measure_surprise(k, [tposes[i] for i in used], markers, body) for k in range(len(used))])
         usual = [np.median(np.delete(alone, k)) if len(used) > 2 else USUAL for k in range(len(used))]
         found = alone - usual
         oddity[used] = found
@@ -328,20 +274,13 @@ def fit_agreeing_takes(name: str, markers: MarkerSet, tposes: Sequence[TPose], b
     return TakesFit(fit_body(name, markers, [tposes[k] for k in used], body), tuple(used), oddity)
 
 
-def measure_surprise(index: int, tposes: Sequence[TPose], markers: MarkerSet, body: BodyPrior) -> float:
-    """Return by how many standard deviations a take costs more than the others predict.
-
-    Args:
-        index: of the take.
-        tposes: the T-poses that were taken.
-        markers: the marker set that is worn.
-        body: what is known of the performer.
-    """
+def _measure_surprise(index: int, tposes: Sequence[TPose], markers: MarkerSet, body: BodyPrior) -> float:
+    """Return by how many standard deviations a take costs more than the others predict."""
     others = [tpose for k, tpose in enumerate(tposes) if k != index]
     fit = fit_body("", markers, others, body)
     asked = build_subject_problem(fit.problem.space, markers, [tposes[index]], body.standing)
     mean = np.concatenate([fit.adjusted.state.y, fit.adjusted.state.offset_m.ravel()])
     root = np.linalg.cholesky(np.linalg.inv(fit.adjusted.covariance)).T
-    alone = adjust_subject(SubjectProblem(asked.space, asked.markers, asked.takes, earlier=(mean, root)))
+    alone = adjust_subject(replace(asked, earlier=(mean, root)))
     freedom = max(3 * int(tposes[index].valid.sum()) - 6, 1)
     return float((alone.cost - freedom) / np.sqrt(2.0 * freedom))

@@ -8,7 +8,7 @@ everything else has it in a frame is left out there: its label is wrong.
 """
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 import numpy as np
 
@@ -18,10 +18,11 @@ from calibration.subject.adjust import (
     PoseMarkers,
     SubjectProblem,
     SubjectState,
-    adjust_subject,
+    adjust_without_outliers,
+    measure_distances_m,
 )
 from calibration.subject.fit import compute_length_sigmas
-from calibration.subject.model import SkeletonSpace, learn_skeleton_space, skeleton_from_vectors
+from calibration.subject.model import PosedBody, SkeletonSpace, learn_skeleton_space, skeleton_from_vectors
 from calibration.subject.motion import SIGMA_RAD, choose_spread_rows, rest_rotvec_from_charted
 from calibration.subject.poses import MARKER_SIGMA_M, MarkerPoses, fit_poses_to_markers, make_relaxed_rotvec
 from calibration.subject.subject import Subject
@@ -37,27 +38,16 @@ N_TRIED, N_FITTED = 48, 30  # frames that are posed alone, and of these together
 WORTH = 20.0  # independent frames that these are worth: skin errs alike for long
 MOST_SHOWN = 0.8  # frames with fewer markers than this share of the best are tried only where there are no others
 WRONG_M = 0.10  # farther from its place a marker is another: skin moves by 2 to 4 cm (Leardini et al. 2005)
-FIRST_STEPS, STEPS = 40, 10
+STEPS = (40, 10)  # with all markers, and without those that are wrong
 LEGS, FEET = ([k for k, name in enumerate(JOINTS) if name.endswith(ends)] for ends in ("Leg", ("Foot", "Toes")))
 TWIST = 1  # the axis along a leg
 
 
 @dataclass(frozen=True, slots=True)
-class WornMarkers:
-    """Markers whose places on a body are roughly known.
-
-    Attributes:
-        names: M labels.
-        joint: (M,).
-        offset_m: expected places in the joints' frames, (M, 3) [m].
-        sigma_m: how far they may be from there, (M,) [m].
-        torso: (M,).
-    """
+class WornMarkers(MarkerPriors):
+    """Markers whose places on a body are roughly known: M labels, and which are of the torso, (M,)."""
 
     names: tuple[str, ...]
-    joint: Ints
-    offset_m: Floats
-    sigma_m: Floats
     torso: Bools
 
     def marker_set(self) -> MarkerSet:
@@ -101,12 +91,13 @@ def fit_subject_to_motion(
     Raises: CalibrationError: no frame shows three markers of the torso, or the markers are not those of a person.
     """
     space = learn_skeleton_space(skeletons)
-    mean = space.skeleton(np.zeros(space.n_parameters))
+    mean = Subject(
+        name, space.skeleton(np.zeros(space.n_parameters)), worn.marker_set(), worn.offset_m, np.zeros(len(worn.names))
+    )
     tried = choose_shown_frames(valid, worn.torso)
-    wearing = (worn.joint, worn.offset_m, worn.torso)
     posed = []
     for k, row in enumerate(tried.tolist()):
-        posed.append(fit_poses_to_markers(mean, wearing, point_m[row : row + 1], valid[row : row + 1]))
+        posed.append(fit_poses_to_markers(mean, point_m[row : row + 1], valid[row : row + 1]))
         progress(k + 1, len(tried))
     error_mm = np.array([float(pose.error_mm[0]) for pose in posed])
     good = np.flatnonzero(error_mm <= np.percentile(error_mm, 75))
@@ -117,9 +108,9 @@ def fit_subject_to_motion(
     weight = max(1.0, len(rows) / WORTH)
     expected = _expect_poses(np.stack(rotvec))
     takes = tuple(_make_take(*each, weight) for each in zip(point_m[rows], valid[rows], expected, root_m, strict=True))
-    problem = SubjectProblem(space, MarkerPriors(worn.joint, worn.offset_m, worn.sigma_m), takes)
+    problem = SubjectProblem(space, worn, takes)
     start = SubjectState(np.zeros(space.n_parameters), worn.offset_m, tuple(rotvec), tuple(root_m))
-    problem, adjusted = _adjust_without_wrong(problem, start)
+    problem, adjusted = adjust_without_outliers(problem, start, _is_near, STEPS)
     return _build_fit(name, worn, space, problem, adjusted, rows)
 
 
@@ -160,17 +151,9 @@ def _make_take(point_m: Floats, valid: Bools, expected: Floats, root_m: Floats, 
     return PoseMarkers(point_m, valid, covariance, expected, np.sqrt(weight) * SIGMA_RAD, root_m)
 
 
-def _adjust_without_wrong(problem: SubjectProblem, start: SubjectState) -> tuple[SubjectProblem, AdjustedSubject]:
-    """Adjust, leave out markers that are too far off to be what their labels say, and adjust again."""
-    adjusted = adjust_subject(problem, start, FIRST_STEPS)
-    takes = tuple(
-        replace(take, valid=take.valid & (np.linalg.norm(body.marker_m - take.point_m, axis=1) < WRONG_M))
-        for take, body in zip(problem.takes, adjusted.placed, strict=True)
-    )
-    if all(np.array_equal(new.valid, old.valid) for new, old in zip(takes, problem.takes, strict=True)):
-        return problem, adjusted
-    problem = replace(problem, takes=takes)
-    return problem, adjust_subject(problem, adjusted.state, STEPS)
+def _is_near(take: PoseMarkers, body: PosedBody) -> Bools:
+    """Return which markers of a take are so near their places that their labels may be right, (M,)."""
+    return np.asarray(np.linalg.norm(body.marker_m - take.point_m, axis=1) < WRONG_M)
 
 
 def _build_fit(
@@ -178,7 +161,7 @@ def _build_fit(
 ) -> FunctionalFit:
     """Return the fit of an adjusted problem."""
     skeleton = skeleton_from_vectors(space.vectors(adjusted.state.y)[0], name)
-    residual_mm = _measure_residuals_mm(problem.takes, adjusted)
+    residual_mm = np.nan_to_num(1e3 * measure_distances_m(problem.takes, adjusted.placed))
     sigma_m, _ = compute_length_sigmas(space, adjusted)
     subject = Subject(name, skeleton, worn.marker_set(), adjusted.state.offset_m.copy(), np.median(residual_mm, axis=0), sigma_m)
     from_rest = np.stack(adjusted.state.rotvec)
@@ -186,9 +169,3 @@ def _build_fit(
         charted_from_local(matrix_from_rotvec(from_rest)), np.stack(adjusted.state.root_m), np.sqrt((residual_mm**2).mean(axis=1))
     )
     return FunctionalFit(subject, rows, poses)
-
-
-def _measure_residuals_mm(takes: Sequence[PoseMarkers], adjusted: AdjustedSubject) -> Floats:
-    """Return how far the markers are from where the body has them, (K, M) [mm], zero where not seen."""
-    far_m = [np.linalg.norm(b.marker_m - t.point_m, axis=1) * t.valid for t, b in zip(takes, adjusted.placed, strict=True)]
-    return np.asarray(1e3 * np.stack(far_m))

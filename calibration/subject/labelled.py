@@ -11,14 +11,7 @@ from config.arrays import Bools, Floats, Ints
 from config.errors import FileFormatError
 from config.joints import JOINT_INDEX
 from config.markers import read_marker_set
-from config.optical import (
-    LEAST_MARKERS,
-    LEAST_TORSO,
-    MarkerPlace,
-    find_marker_places,
-    list_optical_sets,
-    read_optical_set,
-)
+from config.optical import LEAST_MARKERS, LEAST_TORSO, MarkerPlace, find_marker_places, list_optical_sets, read_optical_set
 from database.files.retarget import AXES
 from database.marker_files.points import OpticalPoints
 
@@ -118,11 +111,11 @@ def wear_places(places: dict[str, MarkerPlace]) -> WornMarkers:
     """Return markers at their places."""
     rows = list(places.values())
     return WornMarkers(
-        tuple(places),
-        np.array([JOINT_INDEX[row.joint] for row in rows], np.int64),
-        np.array([row.offset_m for row in rows], float).reshape(-1, 3),
-        np.array([row.sigma_m for row in rows], float),
-        np.array([row.torso for row in rows], bool),
+        joint=np.array([JOINT_INDEX[row.joint] for row in rows], np.int64),
+        offset_m=np.array([row.offset_m for row in rows], float).reshape(-1, 3),
+        sigma_m=np.array([row.sigma_m for row in rows], float),
+        names=tuple(places),
+        torso=np.array([row.torso for row in rows], bool),
     )
 
 

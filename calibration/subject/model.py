@@ -166,9 +166,9 @@ class SkeletonSpace:
         value = u * length[:, None]
         return value, value[:, :, None] * self.directions[:, None] + length[:, None, None] * across
 
-    def skeleton(self, y: Floats, name: str = "calibrated") -> Skeleton:
+    def skeleton(self, y: Floats) -> Skeleton:
         """Return the skeleton named by y."""
-        return skeleton_from_vectors(self.vectors(y)[0], name)
+        return skeleton_from_vectors(self.vectors(y)[0], "calibrated")
 
 
 def make_fixed_space(skeleton: Skeleton) -> SkeletonSpace:

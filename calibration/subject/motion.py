@@ -19,16 +19,26 @@ import numpy as np
 from numpy.typing import NDArray
 
 from calibration.quality.report import Finding, Grade
-from calibration.subject.adjust import AdjustedSubject, MarkerPriors, PoseMarkers, SubjectProblem, SubjectState, adjust_subject
+from calibration.subject.adjust import (
+    AdjustedSubject,
+    MarkerPriors,
+    PoseMarkers,
+    SubjectProblem,
+    SubjectState,
+    adjust_subject,
+    adjust_without_outliers,
+    measure_distances_m,
+    measure_squared_sigmas,
+)
 from calibration.subject.fit import MOST_OFF_M, SubjectFit, compute_length_sigmas, find_joint_entry
-from calibration.subject.model import PosedBody, make_fixed_space, place_body, skeleton_from_vectors
+from calibration.subject.model import PosedBody, make_fixed_space, skeleton_from_vectors
 from calibration.subject.quality import find_lengths_at_bounds
 from calibration.subject.subject import Subject
-from config.arrays import Floats
+from config.arrays import Bools, Floats
 from config.errors import CalibrationError
 from config.joints import JOINTS, N_JOINTS
 from database.geometry.rotations import matrix_from_rotvec, rotvec_from_matrix
-from database.geometry.skeleton import REFERENCE, Skeleton
+from database.geometry.skeleton import REFERENCE
 
 N_CHOSEN = 60
 N_HELD_OUT = 20
@@ -39,7 +49,7 @@ LEAST_BEND_RAD = 0.35  # over the movement, for a joint to tell anything
 SKIN_M = 0.006  # how far markers move on skin and cloth
 WORTH = 20.0  # independent frames that a movement is worth: skin, cloth and the estimator err alike for long
 OUTLIER_SIGMAS = 4.0
-ROUNDS = 3
+STEPS = (15, 15, 15)  # of each adjustment: once with all markers, then without those that are too far off
 FIXED_M = 1e-5  # how far markers may be from places that are held
 
 # How far a joint may be from where the estimator had it, standard deviation by axis [rad]: x forward bend, y twist, z sideways.
@@ -80,16 +90,13 @@ class MotionFrame:
 class RefinedSubject:
     """A subject refined over movement.
 
-    before_mm, after_mm: median distance of markers from where the body has them, before as the estimator posed it, after in the
-    poses found with the body; far_mm: after, of every marker, (M,); held_out: that in frames left aside, as `misfit`, before
-    and after, which alone compares bodies; bent: joints that bent enough to tell lengths.
+    far_mm: median distance of every marker from where the body has it, (M,); held_out: that of all in frames left aside, as
+    `measure_body_misfit` has it, before and after; bent: joints that bent enough to tell lengths.
     """
 
     subject: Subject
     fit: SubjectFit
     n_frames: int
-    before_mm: float
-    after_mm: float
     far_mm: Floats
     held_out: tuple[float, float]
     bent: tuple[str, ...]
@@ -123,16 +130,14 @@ def refine_subject_fit(fit: SubjectFit, frames: Sequence[MotionFrame]) -> Refine
         fit.adjusted.state.root_m + tuple(take.root_m.copy() for take in takes),
     )
     n_still = len(fit.problem.takes)
-    before_mm = _compute_median_mm(problem, [_place_take(problem, start, row) for row in range(len(problem.takes))], n_still)
-    problem, adjusted = _adjust_without_outliers(problem, start)
+    problem, adjusted = adjust_without_outliers(problem, start, _is_near, STEPS)
     refined = _build_refined_fit(fit, problem, adjusted)
-    far_mm, after_mm = (
-        _compute_marker_errors_mm(problem, adjusted, n_still),
-        _compute_median_mm(problem, adjusted.placed, n_still),
-    )
+    after = 1e3 * measure_distances_m(problem.takes[n_still:], adjusted.placed[n_still:])
+    far_mm, moved = np.zeros(after.shape[1]), np.isfinite(after).any(axis=0)
+    far_mm[moved] = np.nanmedian(after[:, moved], axis=0)
     held_out = tuple(_make_take(usable[row], poses[row], 1) for row in aside[:N_HELD_OUT])
     misfits = (measure_body_misfit(fit.subject, held_out), measure_body_misfit(refined.subject, held_out))
-    return RefinedSubject(refined.subject, refined, len(takes), before_mm, after_mm, far_mm, misfits, bent)
+    return RefinedSubject(refined.subject, refined, len(takes), far_mm, misfits, bent)
 
 
 def measure_body_misfit(subject: Subject, takes: Sequence[PoseMarkers]) -> float:
@@ -143,10 +148,8 @@ def measure_body_misfit(subject: Subject, takes: Sequence[PoseMarkers]) -> float
     """
     worn = MarkerPriors(subject.joint, subject.offset_m, np.full(len(subject.joint), FIXED_M))
     problem = SubjectProblem(make_fixed_space(subject.skeleton), worn, tuple(takes))
-    far = []
-    for take, body in zip(problem.takes, adjust_subject(problem, max_steps=10).placed, strict=True):
-        e = (body.marker_m - take.point_m)[take.valid]
-        far.append(np.einsum("mi,mij,mj->m", e, np.linalg.inv(take.covariance_m2[take.valid]), e))
+    placed = adjust_subject(problem, max_steps=10).placed
+    far = [measure_squared_sigmas(take, body)[take.valid] for take, body in zip(problem.takes, placed, strict=True)]
     return float(np.sqrt(np.median(np.concatenate(far)) / 3.0))
 
 
@@ -184,35 +187,9 @@ def _make_take(frame: MotionFrame, pose: Floats, n_frames: int) -> PoseMarkers:
     return PoseMarkers(frame.point_m, frame.valid, covariance, pose, np.sqrt(fewer) * SIGMA_RAD, frame.root_m)
 
 
-def _adjust_without_outliers(problem: SubjectProblem, start: SubjectState) -> tuple[SubjectProblem, AdjustedSubject]:
-    """Adjust, leave out markers far from where everything else has them (wrong labels), and adjust again."""
-    adjusted = adjust_subject(problem, start, max_steps=15)
-    for _ in range(ROUNDS - 1):
-        takes = []
-        for take, body in zip(problem.takes, adjusted.placed, strict=True):
-            e = body.marker_m - take.point_m
-            far2 = np.einsum("mi,mij,mj->m", e, np.linalg.inv(take.covariance_m2), e)
-            takes.append(replace(take, valid=take.valid & (far2 < OUTLIER_SIGMAS**2)))
-        if all(np.array_equal(new.valid, old.valid) for new, old in zip(takes, problem.takes, strict=True)):
-            break
-        problem = replace(problem, takes=tuple(takes))
-        adjusted = adjust_subject(problem, adjusted.state, max_steps=15)
-    return problem, adjusted
-
-
-def _place_take(problem: SubjectProblem, state: SubjectState, row: int) -> PosedBody:
-    """Place the body of one take."""
-    vectors, _ = problem.space.vectors(state.y)
-    return place_body(vectors, state.offset_m, problem.markers.joint, state.rotvec[row], state.root_m[row])
-
-
-def _compute_median_mm(problem: SubjectProblem, placed: Sequence[PosedBody], first: int) -> float:
-    """Return the median distance of the markers of takes from `first` on from where the body has them."""
-    distances = [
-        np.linalg.norm(body.marker_m - take.point_m, axis=1)[take.valid]
-        for take, body in zip(problem.takes[first:], placed[first:], strict=True)
-    ]
-    return 1e3 * float(np.median(np.concatenate(distances)))
+def _is_near(take: PoseMarkers, body: PosedBody) -> Bools:
+    """Return which markers of a take are so near that their labels may be right, (M,)."""
+    return measure_squared_sigmas(take, body) < OUTLIER_SIGMAS**2
 
 
 def _build_refined_fit(fit: SubjectFit, problem: SubjectProblem, adjusted: AdjustedSubject) -> SubjectFit:
@@ -223,22 +200,9 @@ def _build_refined_fit(fit: SubjectFit, problem: SubjectProblem, adjusted: Adjus
     subject = replace(old, offset_m=offset)
     if not problem.space.n_parameters:
         return SubjectFit(subject, adjusted, problem, fit.measured, seen)
-    found = skeleton_from_vectors(problem.space.vectors(adjusted.state.y)[0], old.skeleton.name)
-    skeleton = Skeleton(old.skeleton.name, found.offsets_m.copy(), found.tails_m.copy())
+    skeleton = skeleton_from_vectors(problem.space.vectors(adjusted.state.y)[0], old.skeleton.name)
     sigma_m, measured = compute_length_sigmas(problem.space, adjusted)
     return SubjectFit(replace(subject, skeleton=skeleton, length_sigma_m=sigma_m), adjusted, problem, measured, seen)
-
-
-def _compute_marker_errors_mm(problem: SubjectProblem, adjusted: AdjustedSubject, first: int) -> Floats:
-    """Return every marker's median distance from where the body has it, over the takes from `first` on that show it, (M,)."""
-    far = np.full((len(problem.takes), len(problem.markers.joint)), np.nan)
-    for row in range(first, len(problem.takes)):
-        take, body = problem.takes[row], adjusted.placed[row]
-        far[row, take.valid] = np.linalg.norm(body.marker_m - take.point_m, axis=1)[take.valid]
-    seen = np.isfinite(far).any(axis=0)
-    result = np.zeros(far.shape[1])
-    result[seen] = 1e3 * np.nanmedian(far[:, seen], axis=0)
-    return result
 
 
 WORSE = 1.1  # times as far as before, in frames not used for the refinement

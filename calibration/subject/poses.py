@@ -8,12 +8,12 @@ import numpy as np
 from calibration.subject.adjust import MarkerPriors, PoseMarkers, SubjectProblem, SubjectState, adjust_subject
 from calibration.subject.fit import find_joint_entry
 from calibration.subject.model import make_fixed_space
-from config.arrays import Bools, Floats, Ints
+from calibration.subject.subject import Subject
+from config.arrays import Bools, Floats
 from config.joints import JOINTS, N_JOINTS
 from database.geometry.kinematics import charted_from_local
 from database.geometry.rigid import fit_rigid_motion
 from database.geometry.rotations import matrix_from_rotvec, rotvec_from_matrix
-from database.geometry.skeleton import Skeleton
 
 MARKER_SIGMA_M = 0.008  # of a marker on skin, over the bone
 FIXED_M = 1e-5
@@ -56,39 +56,8 @@ def make_relaxed_rotvec() -> Floats:
     return out
 
 
-def make_pose_markers(point_m: Floats, valid: Bools, rotation: Floats, root_m: Floats, weight: float = 1.0) -> PoseMarkers:
-    """Return the markers of a frame with a relaxed pose expected.
-
-    Args:
-        point_m: the markers, (M, 3) world.
-        valid: which were seen, (M,).
-        rotation: where the root begins, (3, 3).
-        root_m: where the root begins, (3,).
-        weight: how many such frames are worth one: neighbouring frames err alike.
-    """
-    expected = make_relaxed_rotvec()
-    expected[0] = rotvec_from_matrix(rotation)
-    covariance = np.repeat(weight * MARKER_SIGMA_M**2 * np.eye(3)[None], len(point_m), axis=0)
-    return PoseMarkers(point_m, valid, covariance, expected, np.sqrt(weight) * SPREAD, root_m)
-
-
-def place_torso(skeleton: Skeleton, joint: Ints, offset_m: Floats, torso: Bools, point_m: Floats) -> tuple[Floats, Floats]:
-    """Return the root's rotation (3, 3) and position (3,) that lay the rest pose's torso on its markers.
-
-    Args:
-        skeleton: of the body.
-        joint: of each marker, (M,).
-        offset_m: of the markers in their joints' frames, (M, 3).
-        torso: which markers are used, (M,), at least three.
-        point_m: where these were seen, (M, 3) world.
-    """
-    rest = skeleton.rest_positions_m()
-    return fit_rigid_motion((rest[joint] + offset_m)[torso], point_m[torso])
-
-
 def fit_poses_to_markers(
-    skeleton: Skeleton,
-    worn: tuple[Ints, Floats, Bools],
+    subject: Subject,
     point_m: Floats,
     valid: Bools,
     progress: Callable[[int, int | None], None] = lambda done, total: None,
@@ -98,23 +67,25 @@ def fit_poses_to_markers(
     A frame with fewer than three markers of the torso begins where the one before is; one without markers stays there.
 
     Args:
-        skeleton: of the body.
-        worn: joint (M,), offset (M, 3) [m] and whether it is of the torso (M,) of each marker.
+        subject: the body, and where the M markers are on it.
         point_m: (N, M, 3) [m] world.
         valid: (N, M).
         progress: receives the number of frames done, and of all.
     """
-    joint, offset_m, torso = worn
-    space = make_fixed_space(skeleton)
+    joint, offset_m, torso = subject.joint, subject.offset_m, subject.markers.torso
+    space = make_fixed_space(subject.skeleton)
     priors = MarkerPriors(joint, offset_m, np.full(len(joint), FIXED_M))
     n = len(point_m)
     rotvec, root_m, error_mm = np.zeros((n, N_JOINTS, 3)), np.zeros((n, 3)), np.zeros(n)
-    R, t, state = np.eye(3), np.zeros(3), None
+    rest_m = subject.skeleton.rest_positions_m()[joint] + offset_m
+    covariance = np.tile(MARKER_SIGMA_M**2 * np.eye(3), (len(joint), 1, 1))
+    relaxed, t, state = make_relaxed_rotvec(), np.zeros(3), None
     for row in range(n):
         seen = torso & valid[row]
-        if int(seen.sum()) >= 3:
-            R, t = place_torso(skeleton, joint, offset_m, seen, point_m[row])
-        take = make_pose_markers(point_m[row], valid[row], R, t)
+        if int(seen.sum()) >= 3:  # lay the rest pose's torso on its markers
+            R, t = fit_rigid_motion(rest_m[seen], point_m[row][seen])
+            relaxed[0] = rotvec_from_matrix(R)
+        take = PoseMarkers(point_m[row], valid[row], covariance, relaxed.copy(), SPREAD, t)
         start = state or SubjectState(np.zeros(0), offset_m, (take.expected,), (t,))
         found = adjust_subject(SubjectProblem(space, priors, (take,)), start, FIRST_STEPS if state is None else STEPS)
         state = SubjectState(np.zeros(0), offset_m, found.state.rotvec, found.state.root_m)

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from calibration.quality.report import Finding, Grade, GradeLimits, QualityReport, grade_figure
+from calibration.quality.report import Finding, Grade, GradeLimits, QualityReport, grade_figure, make_finding
 from calibration.subject.adjust import compute_height
 from calibration.subject.coverage import judge_marker_coverage
 from calibration.subject.fit import MEASURED, ODD, SubjectFit, TakesFit, TPose
@@ -200,7 +200,7 @@ def _judge_steadiness(fit: SubjectFit, tposes: Sequence[TPose]) -> list[Finding]
     grade = grade_figure(float(swung[m]), SCATTER_MM)
     text = f"markers held still to {np.median(scatter[fit.seen]):.1f} mm, {fit.subject.markers.names[m]} to {scatter[m]:.1f} mm"
     fix = "stand still for the time given, or give less time"
-    findings = [Finding(grade, text, fix if grade else "")]
+    findings = [make_finding(grade, text, fix)]
     return findings + _judge_depth(fit, tposes)
 
 
@@ -238,7 +238,7 @@ def _judge_pose(fit: SubjectFit) -> list[Finding]:
     way = "below" if slope[side] < 0 else "above"
     where = "level" if level else "where the pose has it"
     text = f"the {('left', 'right')[side]} arm pointed {abs(slope[side]):.0f} degrees {way} {where}"
-    return [Finding(grade, text, "hold both arms level" if grade else "")]
+    return [make_finding(grade, text, "hold both arms level")]
 
 
 def _judge_stand(fit: SubjectFit, setting: TposeContext) -> list[Finding]:
@@ -265,7 +265,7 @@ def _judge_size(fit: SubjectFit, setting: TposeContext) -> list[Finding]:
         return []
     grade = Grade.PASS if HEIGHT_RANGE_M[0] < height < HEIGHT_RANGE_M[1] else Grade.FAIL
     text = f"about {height:.2f} m tall (+- {100 * space.stature * compute_height_sigma_m(fit):.0f} cm)"
-    findings = [Finding(grade, text, SCALE_FIX if grade else "")]
+    findings = [make_finding(grade, text, SCALE_FIX)]
     beyond, implied_m = _measure_beyond_people(fit)
     grade = grade_figure(abs(beyond), BEYOND)
     if grade:
@@ -280,7 +280,7 @@ def _judge_size(fit: SubjectFit, setting: TposeContext) -> list[Finding]:
         off = abs(free - setting.given_height_m) / float(np.hypot(sigma, 0.025 * setting.given_height_m))
         grade = grade_figure(off, HEIGHT_SIGMAS)
         text = f"the markers alone say {free:.2f} m, told were {setting.given_height_m:.2f} m"
-        findings.append(Finding(grade, text, SCALE_FIX if grade else ""))
+        findings.append(make_finding(grade, text, SCALE_FIX))
     for joint in find_lengths_at_bounds(fit):
         text = f"the bone that ends at {JOINTS[joint].removeprefix('left')} is as long or short as nobody's in the database"
         findings.append(Finding(Grade.POOR, text, "check where its markers sit, and the scale of rig.toml"))
@@ -342,7 +342,7 @@ def _judge_lengths(fit: SubjectFit) -> list[Finding]:
     text = f"limbs known to +- {1e3 * worst.sigma_m:.0f} mm or better ({worst.name} worst)"
     if guessed:
         text += f"; {', '.join(guessed)} follow from people of that size"
-    return [Finding(grade, text, "wear markers at elbows and knees, or tell --height" if grade else "")]
+    return [make_finding(grade, text, "wear markers at elbows and knees, or tell --height")]
 
 
 def _collect_figures(fit: SubjectFit, tposes: Sequence[TPose]) -> dict[str, float]:

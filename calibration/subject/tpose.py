@@ -5,10 +5,9 @@ The arms may also be held obliquely (an A-pose) or hang, as somebody stands; whi
 Why no T-pose was found: what the points show instead, tried one by one against bodies that stand or are sized otherwise.
 """
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, fields, replace
-from functools import partial
+from dataclasses import dataclass, fields
 from typing import Literal
 
 import numpy as np
@@ -45,6 +44,7 @@ ANY_POSTURE = StartingPosture(0.0, "T-pose, A-pose or standing pose", " still")
 NO_ARMS = StartingPosture(0.0, "standing performer", " still")
 CLEARLY = 0.8  # of the cost of level arms, for others to be taken
 StartPose = Literal["t", "a", "stand"]
+ARM = ("UpperArm", "LowerArm", "Hand")
 EXPLAINED_M = 0.10
 BETTER = 0.75  # of the cost of the T-pose, or it explains nothing
 SCALES = (0.75, 1.3)
@@ -77,9 +77,7 @@ def build_tpose_model(markers: MarkerSet, skeletons: Sequence[Skeleton], slope_d
     return place_body(vectors, markers.offset_m, markers.joint, rotvec, np.zeros(3)).marker_m
 
 
-def explain_missing_tpose(
-    points: Floats, markers: MarkerSet, skeletons: Sequence[Skeleton], cost_m: float, others_tried: bool = False
-) -> str:
+def explain_missing_tpose(points: Floats, markers: MarkerSet, skeletons: Sequence[Skeleton], cost_m: float) -> str:
     """Return in words what points that are no T-pose look like, and what to do; empty if they look like nothing known.
 
     Args:
@@ -87,12 +85,11 @@ def explain_missing_tpose(
         markers: the marker set that is worn.
         skeletons: of other people, whose mean size is taken.
         cost_m: how badly the best T-pose fits them [m].
-        others_tried: other postures were tried, too.
     """
     if len(points) < max(4, len(markers) - 3):
         return ""
     best, words = min(cost_m * BETTER, EXPLAINED_M), ""
-    for guess in _list_guesses(points, markers, skeletons, others_tried):
+    for guess in _list_guesses(points, markers, skeletons):
         found = place_constellation(
             points * guess.shrink, guess.model, preferred=markers.torso, scale_range=SCALES, slack_m=SLACK_M, gate_m=GATE_M
         )
@@ -101,12 +98,12 @@ def explain_missing_tpose(
     return words
 
 
-def _list_guesses(points: Floats, markers: MarkerSet, skeletons: Sequence[Skeleton], others_tried: bool) -> Iterator[_Guess]:
+def _list_guesses(points: Floats, markers: MarkerSet, skeletons: Sequence[Skeleton]) -> Iterator[_Guess]:
     """List what is tried: arms that slope, one arm that hangs, a world of the wrong size."""
     lift = "hold both arms level, and give only the time in which they are"
     for slope in SLOPES_DEG if has_arms(markers) else ():
         way = "below" if slope < 0 else "above"
-        fix = f"{lift}; or say --pose {'stand' if slope < -60.0 else 'a'}" if slope < 0 and not others_tried else lift
+        fix = f"{lift}; or say --pose {'stand' if slope < -60.0 else 'a'}" if slope < 0 else lift
         words = f"the arms point {abs(slope):.0f} degrees {way} level"
         yield _Guess(build_tpose_model(markers, skeletons, (slope, slope)), 1.0, words, fix)
     for side, slopes in (("left", (-75.0, 0.0)), ("right", (0.0, -75.0))) if has_arms(markers) else ():
@@ -129,6 +126,7 @@ LEFT_OVER_M = 0.03  # less is allowed for every point that found no marker thoug
 HOLD_GATE_M = 0.06
 AVERTED = 1.4  # times the cost for a performer seen from behind
 MIN_FRAMES = 5
+Frames = Sequence[tuple[Floats, Floats]]  # points (P, 3) [m] and covariances (P, 3, 3) of each frame
 Worn = Literal["all", "left", "right"]  # which limbs' markers are worn in a take; those of the torso always are
 PARTS: tuple[Worn, Worn] = ("left", "right")
 
@@ -169,11 +167,8 @@ def label_tpose(
     best = min(good, key=lambda p: p.cost_m * _compute_facing_factor(p, viewpoint_m), default=None)
     if len(points) < needed or best is None or best.cost_m > MAX_COST_M - LEFT_OVER_M * _count_left_over(best, len(points)):
         fit = f"the best fit is {best.cost_m * 100:.0f} cm off" if best is not None else "none fits"
-        why = (
-            explain_missing_tpose(points, markers, skeletons, best.cost_m if best is not None else GATE_M)
-            if not posture.slope_deg
-            else ""
-        )
+        cost_m = best.cost_m if best is not None else GATE_M
+        why = "" if posture.slope_deg else explain_missing_tpose(points, markers, skeletons, cost_m)
         advice = why or f"choose seconds in which the performer stands{posture.arms}, every marker in both views"
         raise CalibrationError(
             f"no {posture.name} found: {len(points)} points seen for {len(markers)} markers and {fit}; {advice}"
@@ -183,7 +178,7 @@ def label_tpose(
 
 def has_arms(markers: MarkerSet) -> bool:
     """Return whether any marker of a set tells how the arms are held."""
-    return any(part in JOINTS[joint] for joint in markers.joint for part in ("UpperArm", "LowerArm", "Hand"))
+    return any(part in JOINTS[joint] for joint in markers.joint for part in ARM)
 
 
 def _compute_facing_factor(placement: ConstellationPlacement, viewpoint_m: Floats | None) -> float:
@@ -202,7 +197,7 @@ def _count_left_over(placement: ConstellationPlacement, n_points: int) -> int:
 
 
 def average_tpose(
-    frames: Sequence[tuple[Floats, Floats]],
+    frames: Frames,
     markers: MarkerSet,
     skeletons: Sequence[Skeleton],
     viewpoint_m: Floats | None = None,
@@ -221,16 +216,20 @@ def average_tpose(
         pose: how the arms are held; None: level, or as they fit best.
     Raises: CalibrationError: too few frames, or no such pose in them.
     """
+
+    def average(posture: StartingPosture) -> tuple[TPose, float]:
+        return _average_pose(frames, markers, _Standing(skeletons, viewpoint_m, posture), worn)
+
     if not has_arms(markers):
-        return _average_pose(frames, markers, skeletons, viewpoint_m, worn, NO_ARMS)[0]
+        return average(NO_ARMS)[0]
     if pose is not None:
-        return _average_pose(frames, markers, skeletons, viewpoint_m, worn, POSTURES[pose])[0]
+        return average(POSTURES[pose])[0]
     others = []
     for posture in (POSTURES["a"], POSTURES["stand"]):
         with suppress(CalibrationError):
-            others.append(_average_pose(frames, markers, skeletons, viewpoint_m, worn, posture))
+            others.append(average(posture))
     try:
-        level, cost_m = _average_pose(frames, markers, skeletons, viewpoint_m, worn, ANY_POSTURE)
+        level, cost_m = average(ANY_POSTURE)
     except CalibrationError:
         if not others:
             raise
@@ -239,59 +238,45 @@ def average_tpose(
     return best if least_m < CLEARLY * cost_m else level
 
 
-def _average_pose(
-    frames: Sequence[tuple[Floats, Floats]],
-    markers: MarkerSet,
-    skeletons: Sequence[Skeleton],
-    viewpoint_m: Floats | None,
-    worn: Worn | None,
-    posture: StartingPosture,
-) -> tuple[TPose, float]:
-    """Label and average in one posture; return the T-pose and how badly it fits [m]."""
-    if worn is not None:
-        return _average_part(frames, markers, skeletons, viewpoint_m, worn, posture)
-    try:
-        return _average_part(frames, markers, skeletons, viewpoint_m, "all", posture)
-    except CalibrationError:
-        typical = float(np.median([len(points) for points, _ in frames])) if frames else 0.0
-        found = []
-        for part in PARTS:
-            if typical <= len(find_worn_markers(markers, part)) + 1 <= len(markers):
-                with suppress(CalibrationError):
-                    found.append(_average_part(frames, markers, skeletons, viewpoint_m, part, posture))
-        if not found:
-            raise
-        return min(found, key=lambda result: result[1])
+@dataclass(frozen=True, slots=True)
+class _Standing:
+    """Somebody who stands: skeletons of other people, middle of the cameras, (3,) or None, and how the arms are held."""
+
+    skeletons: Sequence[Skeleton]
+    viewpoint_m: Floats | None
+    posture: StartingPosture
 
 
-def _average_part(
-    frames: Sequence[tuple[Floats, Floats]],
-    markers: MarkerSet,
-    skeletons: Sequence[Skeleton],
-    viewpoint_m: Floats | None,
-    worn: Worn,
-    posture: StartingPosture,
-) -> tuple[TPose, float]:
-    """Label and average one side's markers; return the T-pose of the whole set and how badly it fits [m]."""
+def _average_pose(frames: Frames, markers: MarkerSet, who: _Standing, worn: Worn | None) -> tuple[TPose, float]:
+    """Label and average in one posture; return the T-pose of the whole set and how badly it fits [m].
+
+    worn: None: all, or those of one side if no pose of all fits and no more points are seen.
+    """
+    if worn is None:
+        try:
+            return _average_pose(frames, markers, who, "all")
+        except CalibrationError:
+            typical = float(np.median([len(points) for points, _ in frames])) if frames else 0.0
+            found = []
+            for part in PARTS:
+                if typical <= len(find_worn_markers(markers, part)) + 1 <= len(markers):
+                    with suppress(CalibrationError):
+                        found.append(_average_pose(frames, markers, who, part))
+            if not found:
+                raise
+            return min(found, key=lambda result: result[1])
     chosen = find_worn_markers(markers, worn)
-    tpose, cost_m = _average_worn(frames, select_marker_subset(markers, chosen), skeletons, viewpoint_m, posture)
+    tpose, cost_m = _average_worn(frames, select_marker_subset(markers, chosen), who)
     n = len(markers)
     point, covariance, scatter, valid = np.zeros((n, 3)), np.zeros((n, 3, 3)), np.zeros(n), np.zeros(n, bool)
     point[chosen], covariance[chosen] = tpose.point_m, tpose.covariance_m2
     scatter[chosen], valid[chosen] = tpose.scatter_m, tpose.valid
-    whole = replace(tpose, point_m=point, valid=valid, covariance_m2=covariance, scatter_m=scatter, slope_deg=posture.slope_deg)
-    return whole, cost_m
+    return TPose(point, valid, covariance, scatter, tpose.n_frames, who.posture.slope_deg), cost_m
 
 
-def _average_worn(
-    frames: Sequence[tuple[Floats, Floats]],
-    markers: MarkerSet,
-    skeletons: Sequence[Skeleton],
-    viewpoint_m: Floats | None,
-    posture: StartingPosture,
-) -> tuple[TPose, float]:
+def _average_worn(frames: Frames, markers: MarkerSet, who: _Standing) -> tuple[TPose, float]:
     """Label and average the markers of a set that is worn completely; return the T-pose and how badly it fits [m]."""
-    usable = [frame for frame in frames if len(frame[0]) >= 3]
+    posture, usable = who.posture, [frame for frame in frames if len(frame[0]) >= 3]
     if len(usable) < MIN_FRAMES:
         raise CalibrationError(
             f"no {posture.name} found: only {len(usable)} frames with markers in both views in the given time, "
@@ -299,39 +284,32 @@ def _average_worn(
         )
     counts = np.array([len(points) for points, _ in usable])
     typical = int(np.median(counts))
-    first = int(np.argmin(np.abs(counts - max(typical, min(len(markers), counts.max())))))
-    label = partial(label_tpose, markers=markers, skeletons=skeletons, viewpoint_m=viewpoint_m, posture=posture)
-    slope_deg = posture.slope_deg
-    placement, model = label(usable[first][0]), build_tpose_model(markers, skeletons, (slope_deg, slope_deg))
-    taken = placement.point_of_marker
-    place = np.where(
-        (taken >= 0)[:, None],
-        usable[first][0][np.maximum(taken, 0)],
-        placement.apply(model),
-    )
+    points = usable[int(np.argmin(np.abs(counts - max(typical, min(len(markers), counts.max())))))][0]
+    placement = label_tpose(points, markers, who.skeletons, who.viewpoint_m, posture)
+    model = build_tpose_model(markers, who.skeletons, (posture.slope_deg, posture.slope_deg))
+    place = _take_points(points, placement, placement.apply(model))
     stack, variance = _follow_markers(usable, place)
     # The frame labelled first is as noisy as any: once more, labels and all, from the median of all frames.
-    stack, variance = _follow_markers(
-        usable, _relabel_places(np.where(np.isfinite(stack).any(axis=0), _compute_median(stack), place), label)
-    )
+    place = np.where(np.isfinite(stack).any(axis=0), _compute_median(stack), place)
+    place = _take_points(place, label_tpose(place, markers, who.skeletons, who.viewpoint_m, posture), place)
+    stack, variance = _follow_markers(usable, place)
     held = int((np.isfinite(stack[..., 0]).mean(axis=0) >= 0.2).sum())
     if held < max(3, len(markers) - 3):
         raise CalibrationError(
             f"no {posture.name} found: only {held} of {len(markers)} markers hold still in the given time; "
             "choose seconds in which the performer stands"
         )
-    return _average_stack(_remove_sway(stack), variance, markers), placement.cost_m * _compute_facing_factor(
-        placement, viewpoint_m
-    )
+    cost_m = placement.cost_m * _compute_facing_factor(placement, who.viewpoint_m)
+    return _average_stack(_remove_sway(stack), variance, markers), cost_m
 
 
-def _relabel_places(place: Floats, label: Callable[[Floats], ConstellationPlacement]) -> Floats:
-    """Return the places of the markers, (M, 3), in the order of labels found for them anew."""
-    taken = label(place).point_of_marker
-    return np.where((taken >= 0)[:, None], place[np.maximum(taken, 0)], place)
+def _take_points(points: Floats, placement: ConstellationPlacement, otherwise: Floats) -> Floats:
+    """Return the point that each marker takes, (M, 3), or what stands in its place where it takes none."""
+    taken = placement.point_of_marker
+    return np.where((taken >= 0)[:, None], points[np.maximum(taken, 0)], otherwise)
 
 
-def _follow_markers(frames: Sequence[tuple[Floats, Floats]], place: Floats) -> tuple[Floats, Floats]:
+def _follow_markers(frames: Frames, place: Floats) -> tuple[Floats, Floats]:
     """Return each marker's point and covariance near its place in every frame, (F, M, 3) and (F, M, 3, 3), NaN where none is."""
     stack = np.full((len(frames), len(place), 3), np.nan)
     variance = np.full((len(frames), len(place), 3, 3), np.nan)

@@ -137,7 +137,9 @@ class WandProblem:
 
     def move(self, state: WandState, step: Step) -> WandState | None:
         """Return the state after a step, None where that makes no sense."""
-        if not np.isfinite(step.shared).all() or np.abs(step.shared[_mark_turns(self.views.n_cameras)]).max() > 1.0:
+        others = step.shared[5 : self.focal_columns.start].reshape(-1, 6)
+        turns = np.concatenate([step.shared[:5], others[:, :3].ravel()])  # of cameras, and of the second one's direction
+        if not np.isfinite(step.shared).all() or np.abs(turns).max() > 1.0:
             return None
         moved = take_step(state, self, step.shared, step.own[0])
         return moved if moved.length >= 0.0 and np.isfinite(moved.points).all() else None
@@ -171,11 +173,6 @@ def compute_tangents(direction: Floats) -> Floats:
     first = np.cross(direction, np.eye(3)[int(np.argmin(np.abs(direction)))])
     first = first / np.linalg.norm(first)
     return np.stack([first, np.cross(direction, first)], axis=1)
-
-
-def _mark_turns(n_cameras: int) -> list[int]:
-    """Return which shared unknowns turn a camera, or the direction of the second one: no step of these goes far."""
-    return [*range(5), *(5 + 6 * c + k for c in range(n_cameras - 2) for k in range(3))]
 
 
 def compute_wand_residuals(state: WandState, problem: WandProblem) -> tuple[Floats, Floats]:

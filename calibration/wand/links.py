@@ -9,6 +9,7 @@ from itertools import combinations
 import numpy as np
 
 from calibration.camera import Camera
+from calibration.pairs import find_spanning_tree
 from calibration.wand.adjust import WandFit, WandFreedom, WandProblem, WandState, adjust_wand
 from calibration.wand.start import (
     LEAST_SHARED,
@@ -111,25 +112,22 @@ def chain_start(given: WandInput, synchronised: bool, about_s: float) -> tuple[W
 
 
 def _find_spanning_pairs(given: WandInput, about_s: float) -> list[tuple[int, int]]:
-    """Return the pairs of cameras that link all of them by as many shared moments as possible (Prim 1957)."""
+    """Return the pairs of cameras that link all of them by as many shared moments as possible."""
     C = len(given.cameras)
     if C == 2:
         return [(0, 1)]
     n_shared = np.zeros((C, C), int)
     for a, b in combinations(range(C), 2):
-        n = interpolate_views(given.moments[a], given.tracks[b], about_s * (a == 0)).n_shared
-        n_shared[a, b] = n_shared[b, a] = n
-    linked, links = [0], list[tuple[int, int]]()
-    while len(linked) < C:
-        best = max(((a, b) for a in linked for b in range(C) if b not in linked), key=lambda pair: n_shared[pair])
-        if n_shared[best] < LEAST_SHARED:
+        n_shared[a, b] = n_shared[b, a] = interpolate_views(given.moments[a], given.tracks[b], about_s * (a == 0)).n_shared
+    links, linked = find_spanning_tree(n_shared), [0]
+    for a, b in links:
+        if n_shared[a, b] < LEAST_SHARED:
             groups = [", ".join(given.names[c] for c in some) for some in (linked, [c for c in range(C) if c not in linked])]
             raise CalibrationError(
                 f"no camera of {groups[0]} sees the wand together with one of {groups[1]} often enough; wave it slowly where "
                 "both see it, for a minute"
             )
-        links.append(best)
-        linked.append(best[1])
+        linked.append(b)
     return links
 
 
@@ -155,7 +153,7 @@ def _measure_unit(given: WandInput, pair: tuple[int, int], link: _LinkStart, pla
         views = interpolate_views(given.moments[a], given.tracks[other], late_s[other] - late_s[a])
         turn = R[other] @ R[a].T
         poses = np.stack([np.eye(3), turn]), np.stack([np.zeros(3), t[other] - turn @ t[a]])
-        points = place_markers(views, np.stack([camera.intrinsics for camera in cameras]), cameras, poses[0], poses[1])
+        points = place_markers(views, np.stack([camera.intrinsics for camera in cameras]), poses[0], poses[1])
         _, here, there = np.intersect1d(views.t_s, link.views.t_s, return_indices=True)
         ratios.append(points[here, :, 2].ravel() / link.state.points[there, :, 2].ravel())
     found = np.concatenate(ratios) if ratios else np.zeros(0)

@@ -10,15 +10,7 @@ import numpy as np
 from calibration.camera import Camera
 from calibration.depth import compute_view_axes
 from calibration.quality.measures import list_camera_keys
-from calibration.quality.picture import (
-    ACCENT,
-    CAMERA_COLORS,
-    QUIET,
-    draw_report_panel,
-    make_image_axis,
-    open_figure,
-    save_figure,
-)
+from calibration.quality.picture import ACCENT, CAMERA_COLORS, QUIET, draw_report_panel, make_image_axis, open_figure, save_figure
 from calibration.quality.report import QualityReport
 from calibration.wand.tracks import WandSolution
 from config.arrays import Floats

@@ -5,7 +5,7 @@ import numpy as np
 from calibration.camera import Rig, compute_relative_pose, format_camera_name
 from calibration.depth import compute_depth_sigma_m
 from calibration.quality.measures import list_camera_keys
-from calibration.quality.report import Finding, Grade, GradeLimits, QualityReport, grade_figure
+from calibration.quality.report import Finding, Grade, GradeLimits, QualityReport, grade_figure, make_finding
 from calibration.solve.initial import find_spanning_links
 from calibration.wand.tracks import WandSolution
 from config.arrays import Floats
@@ -78,11 +78,6 @@ def _collect_figures(s: WandSolution) -> dict[str, float]:
     }
 
 
-def _measure_baseline_m(s: WandSolution) -> float:
-    """Return the distance of the first two cameras."""
-    return float(np.linalg.norm(s.rig.cameras[1].translation))
-
-
 def _compute_baseline_sigma_m(s: WandSolution) -> float:
     """Return the standard deviation of the distance from the first camera, of the camera of which it is known worst."""
     sigmas = []
@@ -97,11 +92,6 @@ def _compute_turn_sigma_rad(s: WandSolution) -> float:
     """Return the standard deviation of a camera's turn, of the camera of which it is known worst."""
     blocks = [s.pose_covariance[6 * c : 6 * c + 3, 6 * c : 6 * c + 3] for c in range(len(s.rig) - 1)]
     return float(max(np.sqrt(np.trace(block)) for block in blocks))
-
-
-def _name_shared_cameras(s: WandSolution) -> str:
-    """Return which cameras see a marker together."""
-    return "both cameras" if len(s.rig) == 2 else "two cameras or more"
 
 
 def _judge_links(s: WandSolution) -> list[Finding]:
@@ -127,7 +117,7 @@ def _judge_observations(s: WandSolution) -> Finding:
     grade = Grade.PASS if s.n_shared >= ENOUGH else Grade.POOR if s.n_shared >= FEW else Grade.FAIL
     lost = 1.0 - s.n_shared / max(s.used.size, 1)
     grade = max(grade, grade_figure(lost, LOST))
-    cameras = _name_shared_cameras(s)
+    cameras = "both cameras" if len(s.rig) == 2 else "two cameras or more"
     text = f"{s.n_shared} positions of a marker seen by {cameras}; {100.0 * lost:.0f} % did not fit and were left out"
     fix = {
         Grade.PASS: "",
@@ -140,8 +130,8 @@ def _judge_observations(s: WandSolution) -> Finding:
 def _judge_pixels(s: WandSolution) -> Finding:
     """Judge the reprojection error."""
     grade = grade_figure(s.rms_px, RMS_PX)
-    fix = "" if grade is Grade.PASS else "wave slower, focus the cameras, and give intrinsics of these very cameras"
-    return Finding(grade, f"reprojection error {s.rms_px:.2f} px", fix)
+    fix = "wave slower, focus the cameras, and give intrinsics of these very cameras"
+    return make_finding(grade, f"reprojection error {s.rms_px:.2f} px", fix)
 
 
 def _judge_uncertainty(s: WandSolution) -> Finding:
@@ -197,14 +187,14 @@ def _judge_coverage(s: WandSolution) -> list[Finding]:
     shares = measure_wand_coverage(s)
     least, side = min(shares), list_camera_keys(s.rig)[int(np.argmin(shares))]
     grade = Grade.PASS if least >= COVERED else Grade.POOR if least >= BARELY else Grade.FAIL
-    fix = "" if grade is Grade.PASS else f"wave through more of the {side} picture, into its corners too"
+    fix = f"wave through more of the {side} picture, into its corners too"
     *first, last = (f"{100 * share:.0f}" for share in shares)
-    found = [Finding(grade, f"the wand went through {', '.join(first)} and {last} % of the pictures", fix)]
+    found = [make_finding(grade, f"the wand went through {', '.join(first)} and {last} % of the pictures", fix)]
     distance = np.linalg.norm(s.points_m[s.used], axis=1)
     near, far = (float(np.quantile(distance, q)) for q in (0.05, 0.95))
     grade = Grade.PASS if far >= NEAR_FAR * near else Grade.POOR
-    fix = "" if grade is Grade.PASS else "wave it nearer to the cameras and farther away, through all of the volume"
-    found.append(Finding(grade, f"it was {near:.1f} to {far:.1f} m away", fix))
+    fix = "wave it nearer to the cameras and farther away, through all of the volume"
+    found.append(make_finding(grade, f"it was {near:.1f} to {far:.1f} m away", fix))
     return found
 
 
@@ -273,7 +263,7 @@ def _judge_distance(s: WandSolution, distance_m: float | None) -> list[Finding]:
     """Return a finding on the cameras' distance beside that measured, where the scale is the wand's."""
     if distance_m is None or not len(s.lengths_m):
         return []
-    percent = 100.0 * (_measure_baseline_m(s) / distance_m - 1.0)
+    percent = 100.0 * (float(np.linalg.norm(s.rig.cameras[1].translation)) / distance_m - 1.0)
     text = f"the cameras' distance comes out {percent:+.1f} % against the {1e3 * distance_m:.0f} mm measured"
     if abs(percent) < 100.0 * DISTANCE_OFF:
         return [Finding(Grade.PASS, text)]

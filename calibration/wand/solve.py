@@ -10,8 +10,7 @@ from itertools import combinations
 import numpy as np
 from numpy.typing import NDArray
 
-from calibration.camera import Camera, Rig
-from calibration.solve.start import make_camera
+from calibration.camera import Camera, Rig, camera_from_intrinsics
 from calibration.triangulate import triangulate_views
 from calibration.wand.adjust import WandFit, WandFreedom, WandProblem, WandState, adjust_wand, compute_wand_residuals
 from calibration.wand.links import STIFFNESS, WandInput, chain_start, fit_quickly
@@ -23,7 +22,6 @@ from calibration.wand.start import (
     exchange_markers,
     measure_usual_length,
     place_markers,
-    replace_focal_lengths,
     thin_track,
 )
 from calibration.wand.tracks import WandSolution, WandTrack, WandViews, collect_shared_views
@@ -46,21 +44,16 @@ class RefinedWand:
     offset_s: Floats
 
 
-def refine_wand(given: WandInput, state: WandState, offset_s: Floats, free: WandFreedom) -> RefinedWand:
-    """Adjust in rounds: read the tracks anew at the offsets found, tell the markers apart, leave out what does not fit.
+def _refine_wand(given: WandInput, state: WandState, offset_s: Floats, free: WandFreedom) -> RefinedWand:
+    """Adjust in rounds: read the tracks anew at the offsets found, (C,), tell the markers apart, leave out what does not fit.
 
-    Args:
-        given: what is solved from.
-        state: where to begin.
-        offset_s: by which each camera's timestamps are late, (C,).
-        free: which further unknowns may move.
-    Raises: CalibrationError: at the offsets found hardly anything is seen.
+    Raises CalibrationError: at the offsets found hardly anything is seen.
     """
     for _ in range(ROUNDS):
         offset_s, state = offset_s + state.delta_s, replace(state, delta_s=np.zeros(len(offset_s)))
         views = check_enough_moments(collect_shared_views(given.moments, given.tracks, offset_s))
-        views = _sort_markers_rigidly(views, given.cameras, state)
-        points = place_markers(views, state.intrinsics, given.cameras, state.rotation, state.translation)
+        views = _sort_markers_rigidly(views, state)
+        points = place_markers(views, state.intrinsics, state.rotation, state.translation)
         state = replace(state, points=points, length=measure_usual_length(points))
         state = fit_quickly(views, state, _estimate_noise(state, views), free, max_steps=20).state
     all_used = np.ones(views.points_px.shape[1:3], bool)
@@ -74,7 +67,7 @@ def refine_wand(given: WandInput, state: WandState, offset_s: Floats, free: Wand
     return RefinedWand(problem, fit, offset_s + fit.state.delta_s)
 
 
-def _sort_markers_rigidly(views: WandViews, cameras: Sequence[Camera], state: WandState) -> WandViews:
+def _sort_markers_rigidly(views: WandViews, state: WandState) -> WandViews:
     """Exchange the markers of each camera in turn where that agrees better with poses, length and the cameras before it."""
     if views.points_px.shape[2] == 1:
         return views
@@ -84,7 +77,7 @@ def _sort_markers_rigidly(views: WandViews, cameras: Sequence[Camera], state: Wa
         for one in (views, exchange_markers(views, c, np.ones(len(views), bool))):
             part = one.select_moments(which, c + 1)
             n = slice(c + 1)
-            points = place_markers(part, state.intrinsics[n], cameras[n], state.rotation[n], state.translation[n])
+            points = place_markers(part, state.intrinsics[n], state.rotation[n], state.translation[n])
             here = replace(
                 state,
                 intrinsics=state.intrinsics[n],
@@ -104,7 +97,7 @@ def _sort_markers_rigidly(views: WandViews, cameras: Sequence[Camera], state: Wa
 def _estimate_noise(state: WandState, views: WandViews) -> float:
     """Estimate the noise of a coordinate robustly: a point's four residuals in two cameras have one degree of freedom."""
     focal = float(state.intrinsics[:, :2].mean())
-    cameras = [make_camera("", (1, 1), row, np.eye(3), np.zeros(3)) for row in state.intrinsics]
+    cameras = [camera_from_intrinsics("", (1, 1), row, np.eye(3), np.zeros(3)) for row in state.intrinsics]
     found, (first, second) = [], views.first_pair
     for a, b in combinations(range(views.n_cameras), 2):
         at = np.flatnonzero((first == a) & (second == b))
@@ -182,7 +175,7 @@ def _drop_undetermined(
     """
     notes = list[str]()
     while True:
-        found = refine_wand(given, state, offset_s, free)
+        found = _refine_wand(given, state, offset_s, free)
         sigmas = np.sqrt(np.diag(found.fit.covariance))
         offsets, focals = sigmas[found.problem.offset_columns], sigmas[found.problem.focal_columns]
         if free.offset and offsets.max() > OFFSET_KNOWN_S:
@@ -220,12 +213,7 @@ def _find_scale(state: WandState, length_m: float | None, distance_m: float | No
 
 
 def _build_solution(
-    given: WandInput,
-    found: RefinedWand,
-    free: WandFreedom,
-    scale: _Scale,
-    assumed_lens: bool,
-    notes: tuple[str, ...],
+    given: WandInput, found: RefinedWand, free: WandFreedom, scale: _Scale, assumed_lens: bool, notes: tuple[str, ...]
 ) -> WandSolution:
     """Check the result and return it in metres."""
     fit, views, used, C = found.fit, found.problem.views, found.problem.used, len(given.cameras)
@@ -262,13 +250,8 @@ def _build_solution(
 
 def _build_rig(state: WandState, cameras: Sequence[Camera], baseline_m: float) -> Rig:
     """Return the rig, world = first camera."""
-    poses = zip(cameras, state.intrinsics, state.rotation, state.translation, strict=True)
-    return Rig(
-        tuple(
-            replace(replace_focal_lengths(camera, row), rotation=R.copy(), translation=baseline_m * t)
-            for camera, row, R, t in poses
-        )
-    )
+    poses = zip(cameras, state.intrinsics, state.rotation, baseline_m * state.translation, strict=True)
+    return Rig(tuple(camera_from_intrinsics(camera.name, camera.size, row, R, t) for camera, row, R, t in poses))
 
 
 def _measure_lengths(rig: Rig, views: WandViews, used: NDArray[np.bool_]) -> Floats:

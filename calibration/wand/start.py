@@ -14,7 +14,7 @@ import cv2
 import numpy as np
 from numpy.typing import NDArray
 
-from calibration.camera import Camera
+from calibration.camera import Camera, camera_from_intrinsics
 from calibration.wand.adjust import WandState
 from calibration.wand.tracks import WandTrack, WandViews, interpolate_views
 from config.arrays import Floats
@@ -230,22 +230,21 @@ def build_first_state(views: WandViews, cameras: Sequence[Camera], pose: Relativ
     """
     R, t = np.stack([np.eye(3), pose.rotation]), np.stack([np.zeros(3), pose.translation])
     intrinsics = np.stack([camera.intrinsics for camera in cameras])
-    points = place_markers(views, intrinsics, cameras, R, t)
+    points = place_markers(views, intrinsics, R, t)
     return WandState(intrinsics, R, t, points, measure_usual_length(points), np.zeros(2), np.zeros(2))
 
 
-def place_markers(views: WandViews, intrinsics: Floats, cameras: Sequence[Camera], R: Floats, t: Floats) -> Floats:
+def place_markers(views: WandViews, intrinsics: Floats, R: Floats, t: Floats) -> Floats:
     """Return places of the markers, (F, K, 3): where the rays of the first two cameras that see them come nearest, in front of
     both.
 
     Args:
         views: the wand in the cameras.
         intrinsics: of the cameras, (C, 10).
-        cameras: all of them.
         R, t: first to each camera, (C, 3, 3), (C, 3).
     """
     F, K = views.points_px.shape[1:3]
-    now = [replace_focal_lengths(camera, row) for camera, row in zip(cameras, intrinsics, strict=True)]
+    now = [camera_from_intrinsics("", (1, 1), row, np.eye(3), np.zeros(3)) for row in intrinsics]
     out, (first, second) = np.zeros((F, K, 3)), views.first_pair
     for a, b in combinations(range(views.n_cameras), 2):
         at = np.flatnonzero((first == a) & (second == b))
@@ -262,10 +261,3 @@ def place_markers(views: WandViews, intrinsics: Floats, cameras: Sequence[Camera
 def measure_usual_length(points: Floats) -> float:
     """Return the usual distance of the two markers, 0 for one."""
     return float(np.median(np.linalg.norm(points[:, 0] - points[:, 1], axis=1))) if points.shape[1] == 2 else 0.0
-
-
-def replace_focal_lengths(camera: Camera, row: Floats) -> Camera:
-    """Return a camera with other focal lengths."""
-    matrix = camera.matrix.copy()
-    matrix[0, 0], matrix[1, 1] = row[0], row[1]
-    return replace(camera, matrix=matrix)

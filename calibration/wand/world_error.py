@@ -32,11 +32,7 @@ GUESSED_LENS = (0.05, 0.015, 0.015, 0.1)  # the same where the field of view is 
 
 @dataclass(frozen=True, slots=True)
 class WandUncertainty:
-    """What is uncertain of a rig.
-
-    pose_covariance: of turn and shift of all cameras but the first, (6 C - 6, 6 C - 6) [rad, m]; world_sigma: typical error of a
-    place as a share of its distance, the world's own place and turn left out.
-    """
+    """What is uncertain of a rig, as in `WandSolution`."""
 
     pose_covariance: Floats
     world_sigma: float

@@ -116,11 +116,7 @@ def find_still_markers(source: MarkerSource, rig: Rig, settings: Settings, windo
     Raises: CalibrationError: another size than the rig's, no pictures in the window.
     """
     views = Views(tuple(select_still_blobs(blobs) for blobs in _detect_blobs(source, rig, settings, window)), 0)
-    points = match(
-        add_rig_error(views, settings.match.rig_sigma_px),
-        rig,
-        replace(settings.match, depth_extent_m=FLOOR_EXTENT_M),
-    )
+    points = match(add_rig_error(views, settings.match.rig_sigma_px), rig, replace(settings.match, depth_extent_m=FLOOR_EXTENT_M))
     return points.point_m, points.covariance_m2
 
 

@@ -7,7 +7,7 @@ import numpy as np
 
 from calibration.camera import Rig
 from calibration.subject.constellation import assign_points
-from calibration.subject.fit import TPose, fit_takes
+from calibration.subject.fit import BodyPrior, TPose, fit_body
 from calibration.subject.tpose import select_marker_subset
 from capture.packets import MarkerFrame, Views
 from capture.stereo.labels import build_marker_frame
@@ -58,13 +58,7 @@ def average_landmark_tpose(
 
 
 def _average(
-    pairs: Sequence[Views],
-    rig: Rig,
-    markers: MarkerSet,
-    state: Exchange,
-    here_m: Floats,
-    reach_m: float,
-    settings: Settings,
+    pairs: Sequence[Views], rig: Rig, markers: MarkerSet, state: Exchange, here_m: Floats, reach_m: float, settings: Settings
 ) -> TPose:
     """Return the T-pose of the landmarks alone. Raises CalibrationError.
 
@@ -91,7 +85,7 @@ def _average(
     if np.count_nonzero(held & markers.torso & landmark) < 3:
         raise CalibrationError(
             f"no body found: in {len(frames)} frames two cameras agree on {held.sum()} of {landmark.sum()} landmarks, and "
-            f"shoulders and hips are needed; {describe_size(pairs, rig, markers)}; choose seconds in which the performer faces "
+            f"shoulders and hips are needed; {_describe_size(pairs, rig, markers)}; choose seconds in which the performer faces "
             "both cameras, whole in both pictures"
         )
     point_m, scatter_m, covariance = np.zeros((len(markers), 3)), np.zeros(len(markers)), np.zeros((len(markers), 3, 3))
@@ -103,14 +97,8 @@ def _average(
     return TPose(point_m, held, covariance, scatter_m, len(frames))
 
 
-def describe_size(pairs: Sequence[Views], rig: Rig, markers: MarkerSet) -> str:
-    """Return how tall the body is in the picture that shows it smallest, and how near it has to be to be tall enough.
-
-    Args:
-        pairs: views of the pose, by moment.
-        rig: the cameras.
-        markers: with landmarks.
-    """
+def _describe_size(pairs: Sequence[Views], rig: Rig, markers: MarkerSet) -> str:
+    """Return how tall the body is in the picture that shows it smallest, and how near it has to be to be tall enough."""
     rows, found = markers.landmark[~markers.worn], list[tuple[float, str]]()
     for c, camera in enumerate(rig.cameras):
         shown = [views.blobs[c] for views in pairs]
@@ -161,7 +149,7 @@ def _add_worn(
     """Return a T-pose with the markers that are worn: the points nearest to where the body of the landmarks has them."""
     rows, worn = np.flatnonzero(~markers.worn), np.flatnonzero(markers.worn)
     by_name = {name: getattr(tpose, name)[rows] for name in ("point_m", "valid", "covariance_m2", "scatter_m")}
-    G, p = fit_takes("", select_marker_subset(markers, rows), [replace(tpose, **by_name)], skeletons).pose
+    G, p = fit_body("", select_marker_subset(markers, rows), [replace(tpose, **by_name)], BodyPrior(skeletons)).pose
     joint = markers.joint[worn]
     due_m = p[joint] + np.einsum("mij,mj->mi", G[joint], markers.offset_m[worn])
     found = np.full((len(pairs), len(worn), 3), np.nan)

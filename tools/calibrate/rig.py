@@ -160,18 +160,19 @@ def calibrate_moments(moments: Sequence[BoardMoment], sizes: Sequence[Size], tas
     for line in describe_selection(selection):
         tell(line)
     names = task.camera_names(len(sizes))
-    check_left_over(moments, selection, names, MIN_VIEWS if task.intrinsics is None else MIN_SHARED)
-    solution = solve_views(selection.moments, sizes, task)
-    report = judge_rig(solution, task)
+    _check_left_over(moments, selection, names, MIN_VIEWS if task.intrinsics is None else MIN_SHARED)
+    solution = _solve_views(selection.moments, sizes, task)
+    report = _judge_rig(solution, task)
     for line in (
         *map(describe_dropped, solution.dropped),
-        *format_camera_offsets(solution, task.late_s, names),
+        *_format_camera_offsets(solution, task.late_s, names),
         *compare_with_earlier_rig(task.out, solution.rig),
     ):
         tell(line)
     print_report(report, tell)
     picture, error = choose_report_picture(report, task.picture, task.out), None
-    draw, write = partial(_draw_verdict, solution, report), partial(_write_rig, solution, report, task)
+    rig = replace(solution.rig, grade=report.grade.word, error_px=solution.rms_px)
+    draw, write = partial(_draw_verdict, solution, report), partial(write_rig_toml, task.out, rig)
     try:
         write_outcome(report, task.out, task.picture, draw, write, tell)
     except CalibrationError as failed:
@@ -186,20 +187,8 @@ def _draw_verdict(solution: RigSolution, report: QualityReport, file: Path) -> N
     draw_rig(solution, report, file)
 
 
-def _write_rig(solution: RigSolution, report: QualityReport, task: RigTask) -> None:
-    """Write the rig with its verdict."""
-    write_rig_toml(task.out, replace(solution.rig, grade=report.grade.word, error_px=solution.rms_px))
-
-
-def check_left_over(moments: Sequence[BoardMoment], selection: Selection, names: Sequence[str], needed: int) -> None:
-    """Raise CalibrationError where a camera saw the board often enough, but hardly any view of it can be used.
-
-    Args:
-        moments: moments at which cameras see the board.
-        selection: the views that were chosen.
-        names: names of the cameras.
-        needed: number of views of each.
-    """
+def _check_left_over(moments: Sequence[BoardMoment], selection: Selection, names: Sequence[str], needed: int) -> None:
+    """Raise CalibrationError where a camera saw the board in `needed` views or more, but fewer of them can be used."""
     for camera, name in enumerate(names):
         before, after = (sum(moment.views[camera] is not None for moment in some) for some in (moments, selection.moments))
         if after < needed <= before:
@@ -211,14 +200,8 @@ def check_left_over(moments: Sequence[BoardMoment], selection: Selection, names:
             )
 
 
-def solve_views(moments: Sequence[BoardMoment], sizes: Sequence[Size], task: RigTask) -> RigSolution:
-    """Solve for one camera or more.
-
-    Args:
-        moments: the views that were chosen.
-        sizes: size of the pictures of each camera [px].
-        task: options of the calibration.
-    """
+def _solve_views(moments: Sequence[BoardMoment], sizes: Sequence[Size], task: RigTask) -> RigSolution:
+    """Solve for one camera or more from the views that were chosen."""
     if len(sizes) == 1:
         views = [moment.views[0] for moment in moments if moment.views[0] is not None]
         return solve_camera(task.board, views, sizes[0], name="camera", lens=task.lens)
@@ -244,14 +227,8 @@ def _has_motion(moment: BoardMoment) -> bool:
     return any(float(np.median(np.linalg.norm(speed, axis=1))) > MOVING_PX_S for speed in speeds)
 
 
-def format_camera_offsets(solution: RigSolution, corrected_s: Sequence[float], names: Sequence[str]) -> list[str]:
-    """Return by how much the cameras' stamps are later than those of the first, where that was found out.
-
-    Args:
-        solution: calibrated rig.
-        corrected_s: offsets that were taken off already, (C,) [s].
-        names: names of the cameras.
-    """
+def _format_camera_offsets(solution: RigSolution, corrected_s: Sequence[float], names: Sequence[str]) -> list[str]:
+    """Return by how much the cameras' stamps are later than those of the first, where that was found, or was corrected, (C,)."""
     corrected = list(corrected_s) or [0.0] * len(names)
     if not len(solution.offset_s):
         return [
@@ -267,7 +244,7 @@ def format_camera_offsets(solution: RigSolution, corrected_s: Sequence[float], n
     return lines
 
 
-def judge_rig(solution: RigSolution, task: RigTask) -> QualityReport:
+def _judge_rig(solution: RigSolution, task: RigTask) -> QualityReport:
     """Return the verdict, with the comparison of the baseline with a tape first."""
     report = judge_rig_solution(solution, task.distance_m)
     return report if task.tape_m is None else join_reports([QualityReport(compare_with_tape(solution, task.tape_m)), report])

@@ -6,7 +6,7 @@ from pathlib import Path
 import numpy as np
 
 from calibration.camera import Camera, Rig
-from calibration.formats.rig_file import read_one_camera, read_rig
+from calibration.formats.rig_file import read_rig
 from calibration.quality.report import Finding, Grade
 from calibration.solve.solution import RigSolution
 from config.arrays import Floats
@@ -26,7 +26,7 @@ def read_intrinsics(files: Sequence[Path], names: Sequence[str]) -> tuple[Camera
             which = "two cameras; give one rig, or one file a camera, left first"
             which = which if len(names) == 2 else f"{len(names)} cameras; give one rig, or one file a camera, in their order"
             raise CalibrationError(f"{len(files)} files of --intrinsics for {which}")
-        return tuple(read_one_camera(file, 0).cameras[0] for file in files)
+        return tuple(read_rig(file).cameras[0] for file in files)
     cameras = read_rig(files[0]).cameras
     by_name = {camera.name: camera for camera in cameras}
     if all(name in by_name for name in names):

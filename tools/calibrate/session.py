@@ -40,13 +40,12 @@ class JudgedTposes:
 
 @dataclass(frozen=True, slots=True)
 class SubjectResult:
-    """A calibrated subject, the labelled T-pose it came from (the first used), the fit to all takes and the verdict.
+    """A calibrated subject, the fit to all takes and the verdict.
 
     asked: basis of the verdict.
     """
 
     subject: Subject
-    tpose: TPose
     found: TakesFit
     report: QualityReport
     asked: JudgedTposes
@@ -138,7 +137,7 @@ def fit_subject_to_tposes(
         markers: markers that are worn.
         database: database of motions, whose bodies are the prior.
         known: prior knowledge of the performer; None for none.
-    Raises: CalibrationError as `fit_takes`.
+    Raises: CalibrationError as `fit_body`.
     """
     known = PerformerPrior() if known is None else known
     body = BodyPrior(database.skeletons, compute_standing_rotvec(database), known.height_m, known.old)
@@ -152,7 +151,7 @@ def fit_subject_to_tposes(
         )
     report = judge_subject(found, tposes, names, setting)
     subject = replace(found.fit.subject, world=find_world(found.fit, rig))
-    return SubjectResult(subject, tposes[found.used[0]], found, report, JudgedTposes(tuple(tposes), tuple(names), setting))
+    return SubjectResult(subject, found, report, JudgedTposes(tuple(tposes), tuple(names), setting))
 
 
 def read_pairs(
@@ -185,33 +184,6 @@ def read_pairs(
     everything = [pair for pairs in found for pair in pairs]
     check_rig_fits(rig, recording.sizes, everything[:: max(1, len(everything) // 30)])
     return found
-
-
-def fit_subject_to_recording(
-    name: str,
-    recording: CaptureRecording,
-    window_s: Window,
-    rig: Rig,
-    markers: MarkerSet,
-    database: PoseDatabase,
-    settings: Settings,
-    progress: Progress = lambda done, total: None,
-) -> SubjectResult:
-    """Fit a subject to the T-pose held between two times of a recording [s].
-
-    Args:
-        name: name of the performer.
-        recording: recording of the performer.
-        window_s: first and last time of the T-pose [s].
-        rig: the cameras.
-        markers: markers that are worn.
-        database: database of motions, whose bodies are the prior.
-        settings: settings of the run.
-        progress: called with the number of frames done and of all frames.
-    Raises: CalibrationError: the rig does not fit the videos, or no T-pose in the window.
-    """
-    [pairs] = read_pairs(recording, [window_s], rig, progress)
-    return fit_subject_to_pairs(name, pairs, rig, markers, database, settings)
 
 
 def format_subject(result: SubjectResult) -> list[str]:

@@ -108,10 +108,7 @@ def split_further_source(text: str) -> tuple[list[str], str | None]:
 
 
 def calibrate_subject(
-    task: SubjectTask,
-    sources: Sequence[TakeSource],
-    settings: Settings | None = None,
-    tell: Callable[[str], None] = _LOG.info,
+    task: SubjectTask, sources: Sequence[TakeSource], settings: Settings | None = None, tell: Callable[[str], None] = _LOG.info
 ) -> SubjectResult:
     """Fit a subject to T-poses, judge and draw it, and write it.
 
@@ -123,7 +120,7 @@ def calibrate_subject(
     Raises CalibrationError: no T-pose, or a verdict of fail; no file but the picture is written then.
     """
     settings = Settings() if settings is None else settings
-    tposes, names = collect_tposes(task, sources, settings, tell)
+    tposes, names = _collect_tposes(task, sources, settings, tell)
     result = fit_subject_to_tposes(task.name, tposes, names, task.rig, task.markers, task.database, task.known)
     if task.motion is not None:
         result = _refine_over_motion(result, task, sources[0], settings, tell)
@@ -180,17 +177,12 @@ def _find_window(task: SubjectTask, recording: CaptureRecording, settings: Setti
     return TakeWindow(seconds, None)
 
 
-def collect_tposes(
+def _collect_tposes(
     task: SubjectTask, sources: Sequence[TakeSource], settings: Settings, tell: Callable[[str], None] = _LOG.info
 ) -> tuple[list[TPose], list[str]]:
-    """Return the T-poses of all recordings and the name of each.
+    """Return the T-poses of all recordings and the name of each; of a recording without times the first that is held.
 
-    Args:
-        task: the performer.
-        sources: recordings, with the times of the T-poses in them; without, the first is found.
-        settings: settings of the run.
-        tell: called with each line for the user.
-    Raises: CalibrationError: no T-pose, naming the take where there are several.
+    Raises CalibrationError: no T-pose, naming the take where there are several.
     """
     tposes, names = [], []
     several = sum(max(len(source.windows), 1) for source in sources) > 1

@@ -106,10 +106,7 @@ def choose_intrinsics(
 
 
 def calibrate_wand(
-    recording: CaptureRecording,
-    wishes: WandTask,
-    names: Sequence[str] = (),
-    progress: Progress = lambda done, total: None,
+    recording: CaptureRecording, wishes: WandTask, names: Sequence[str] = (), progress: Progress = lambda done, total: None
 ) -> tuple[WandSolution, QualityReport]:
     """Measure a rig with a wand and judge it.
 

@@ -36,19 +36,14 @@ def open_no_page(title: str) -> Iterator[None]:
 
 def choose_page(settings: Settings, tell: Callable[[str], None], wanted: bool) -> OpenPage:
     """Return the way to open the page of a guided calibration of its own, or none where it is not wanted."""
-    return partial(open_guide_page, settings, tell=tell) if wanted else open_no_page
+    return partial(_open_guide_page, settings, tell=tell) if wanted else open_no_page
 
 
 @contextlib.contextmanager
-def open_guide_page(settings: Settings, title: str, tell: Callable[[str], None]) -> Iterator[GuidePage | None]:
+def _open_guide_page(settings: Settings, title: str, tell: Callable[[str], None]) -> Iterator[GuidePage | None]:
     """Open a page while the block runs; yields None where it could not be opened: words in the terminal do.
 
     A page is told of, and opened by itself where there is a display.
-
-    Args:
-        settings: settings of the run.
-        title: title of the page.
-        tell: receives progress messages as text.
     """
     page = None
     try:
@@ -109,7 +104,7 @@ def guide_until_accepted(
     """Collect views, calibrate and show the result, again for as long as somebody asks for that on the page.
 
     Args:
-        opened: opens the page (`open_guide_page`).
+        opened: opens the page (`_open_guide_page`).
         collect: guides until it is enough, on the page if there is one, and returns the views and a description of them.
         finish: calibrates with the views.
         tell: receives progress messages as text.

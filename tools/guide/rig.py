@@ -1,9 +1,4 @@
-"""Calibrate cameras while they run: somebody moves a board and is guided, in the browser and in words, until it is enough.
-
-Whoever calls `watch_boards` says what is to become of the views (selection, solving, verdict, files); this module gets them.
-
-Calibrate a rig with cameras that run: somebody is guided with the board, then what was seen is solved and judged.
-"""
+"""Calibrate cameras while they run: somebody moves a board and is guided, in the browser and in words, until it is enough."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import replace
@@ -21,52 +16,14 @@ from stream.guidance.page import GuidePage
 from tools.calibrate.rig import RigTask, calibrate_moments
 from tools.guide.boards import BoardSession, CollectedViews
 from tools.guide.cameras import GuidedCameras, plan_guided_cameras
-from tools.guide.page import GuideOutcome, OpenPage, Progress, guide_until_accepted, open_no_page
+from tools.guide.page import GuideOutcome, OpenPage, Progress, guide_until_accepted
 from tools.guide.show import GuideShow
 from tools.run.cameras import CameraKind, find_camera_kind
-
-__all__ = ["CollectedViews", "Finish", "GuideOutcome", "Progress", "watch_boards"]
 
 TURN_MS = 30
 STILLS_FPS = 2.0
 
 Tell = Callable[[str], None]
-Finish = Callable[[CollectedViews, Progress], GuideOutcome]
-
-
-def watch_boards(
-    settings: Settings,
-    sources: Sequence[str],
-    board: Board,
-    finish: Finish,
-    *,
-    fps: float | None = None,
-    open_page: OpenPage = open_no_page,
-    tell: Tell = print,
-) -> GuideOutcome:
-    """Guide somebody with a board before one camera to eight, then have `finish` calibrate with the views.
-
-    Ctrl-C and `Finish now` calibrate with the views so far.
-
-    Args:
-        settings: settings of the run.
-        sources: CAM, or recordings to try it out with.
-        board: the pattern.
-        finish: gets views and a way to tell how far it is (words, share or None), and gives what came out; what it raises as
-            DuocapError is shown on the page, too.
-        fps: asked of the cameras; None: their own.
-        open_page: opens the page that guides, by its title.
-        tell: receives progress messages as text.
-    Raises: DuocapError: no camera, too few views, or what `finish` raised or gave as its error.
-    """
-    stills = all(find_camera_kind(source) is CameraKind.RECORDED and Path(source).is_dir() for source in sources)
-    plans = plan_guided_cameras(sources, settings, fps or (STILLS_FPS if stills else None), tell)
-
-    def collect(page: GuidePage | None) -> tuple[CollectedViews, str]:
-        collected = _collect_views(plans, sources, board, page, tell, stills)
-        return collected, f"with {len(collected.moments)} views"
-
-    return guide_until_accepted(open_page("Calibrate the cameras"), collect, finish, tell)
 
 
 def _collect_views(
@@ -103,19 +60,27 @@ def _collect_views(
 def calibrate_live(
     settings: Settings, sources: Sequence[str], task: RigTask, fps: float | None, open_page: OpenPage, tell: Tell
 ) -> None:
-    """Guide, then calibrate; the page shows the verdict too.
+    """Guide somebody with a board before one camera to eight, then calibrate with the views; the page shows the verdict too.
+
+    Ctrl-C and `Finish now` calibrate with the views so far.
 
     Args:
         settings: settings of the run.
-        sources: sources of the cameras as the user named them.
+        sources: CAM of each camera, or recordings to try it out with.
         task: options of the calibration and files to write.
         fps: asked of the cameras; None: their own.
         open_page: opens the page that guides, by its title.
         tell: receives progress messages as text.
     Raises: DuocapError: no camera, too few views, or a fail.
     """
+    stills = all(find_camera_kind(source) is CameraKind.RECORDED and Path(source).is_dir() for source in sources)
+    plans = plan_guided_cameras(sources, settings, fps or (STILLS_FPS if stills else None), tell)
 
-    def finish(collected: CollectedViews, progress: Callable[[str, float | None], None]) -> GuideOutcome:
+    def collect(page: GuidePage | None) -> tuple[CollectedViews, str]:
+        collected = _collect_views(plans, sources, task.board, page, tell, stills)
+        return collected, f"with {len(collected.moments)} views"
+
+    def finish(collected: CollectedViews, progress: Progress) -> GuideOutcome:
         lines: list[str] = []
 
         def say(line: str) -> None:
@@ -126,4 +91,4 @@ def calibrate_live(
         done = calibrate_moments(collected.moments, collected.sizes, named, say)
         return GuideOutcome(done.report, tuple(line for line in lines if line not in done.report.lines), done.picture, done.error)
 
-    watch_boards(settings, sources, task.board, finish, fps=fps, open_page=open_page, tell=tell)
+    guide_until_accepted(open_page("Calibrate the cameras"), collect, finish, tell)

@@ -1,114 +1,43 @@
-"""Calibrate a performer while the cameras run: the T-pose is guided, taken by itself once it was held, then fitted.
-
-Whoever calls `watch_tpose` says what is to become of the views (fit, verdict, files); this module gets them.
-
-Calibrate a performer with cameras that run: the T-pose is guided, then fitted, judged, drawn and written.
-"""
+"""Calibrate a performer while the cameras run: the T-pose is guided, taken once it was held, fitted, judged, drawn, written."""
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import partial
 
 from calibration.camera import Rig
 from calibration.guidance.subject import SubjectGuide
 from capture.clock import now_ns
 from capture.packets import Views
-from capture.process.plan import CameraPlan
 from config.errors import CalibrationError, DuocapError
-from config.markers import MarkerSet
 from config.settings import Settings
-from database.geometry.skeleton import Skeleton
 from reconstruct.process.inbox import Inbox
 from stream.guidance.page import GuidePage
 from tools.calibrate.outcome import choose_report_picture, print_report
 from tools.calibrate.session import fit_subject_to_pairs, format_subject
 from tools.calibrate.subject import SubjectTask, write_subject_result
 from tools.guide.cameras import GuidedCameras, plan_guided_cameras
-from tools.guide.page import GuideOutcome, OpenPage, Progress, guide_until_accepted, open_no_page
+from tools.guide.page import GuideOutcome, OpenPage, Progress, guide_until_accepted
 from tools.guide.show import GuideShow
 from tools.guide.tpose import TposeSession
 from tools.run.cameras import describe_room
 
-__all__ = ["Finish", "GuideOutcome", "Progress", "TposeWatch", "watch_tpose"]
-
 TURN_MS = 20
 
 Tell = Callable[[str], None]
-Finish = Callable[[list[Views], Progress], GuideOutcome]
-
-
-@dataclass(frozen=True, slots=True)
-class TposeWatch:
-    """Inputs of watching for a T-pose.
-
-    Attributes:
-        sources: CAM of each camera of the rig, or recordings to try it out with.
-        markers: markers that are worn.
-        skeletons: skeletons of the database.
-        fps: asked of the cameras, None: their own.
-        learn_s: time at the start during which the performer is out of view and the background is learned [s].
-        open_page: opens the page that guides, by its title.
-    """
-
-    sources: Sequence[str]
-    rig: Rig
-    markers: MarkerSet
-    skeletons: Sequence[Skeleton]
-    fps: float | None = None
-    learn_s: float = 0.0
-    open_page: OpenPage = open_no_page
-
-
-def watch_tpose(settings: Settings, watch: TposeWatch, finish: Finish, tell: Tell = print) -> GuideOutcome:
-    """Guide a performer into a T-pose before two cameras or more, then have `finish` fit the subject to the views of it.
-
-    Args:
-        settings: settings of the cameras and the page.
-        watch: the cameras and who stands before them.
-        finish: gets the views in which the pose was held.
-        tell: receives progress messages as text.
-    Raises: DuocapError: no camera, other cameras than the rig's, no T-pose held, what `finish` raised or gave.
-    """
-    sources, rig, markers = watch.sources, watch.rig, watch.markers
-    if len(sources) < 2:
-        raise CalibrationError(f"{sources[0]}: one camera cannot measure depth, which a performer's size takes; give another")
-    if len(sources) != len(rig.cameras):
-        raise CalibrationError(f"{len(sources)} cameras, but the rig has {len(rig.cameras)}; give all of them, in its order")
-    room = describe_room(markers, watch.learn_s, settings.landmarks.model)
-    plans = plan_guided_cameras(sources, settings, watch.fps, tell, room)
-    make_guide = partial(SubjectGuide, rig, markers, watch.skeletons)
-
-    def collect(page: GuidePage | None) -> tuple[list[Views], str]:
-        pairs = _wait_for_tpose(plans, watch, make_guide, settings, page, tell)
-        return pairs, f"with {len(pairs)} views of the T-pose"
-
-    return guide_until_accepted(watch.open_page("Calibrate the performer"), collect, finish, tell)
 
 
 def _wait_for_tpose(
-    plans: Sequence[CameraPlan],
-    watch: TposeWatch,
-    make_guide: Callable[[], SubjectGuide],
-    settings: Settings,
-    page: GuidePage | None,
-    tell: Tell,
+    cameras: GuidedCameras, inbox: Inbox, show: GuideShow, task: SubjectTask, settings: Settings, tell: Tell
 ) -> list[Views]:
     """Wait until the pose was held, and give the views of that time."""
-    inbox = Inbox()
-    show = GuideShow(page, tell)
-    session = TposeSession(make_guide, watch.rig, settings.match, show, tell)
-    looking = [replace(plan, preview=page is not None) for plan in plans]
-    try:
-        with GuidedCameras(looking, watch.sources, inbox.address, tell, watch.learn_s) as cameras:
-            tell("opening the cameras; then stand before them, in a T-pose if markers are worn on the arms; Ctrl-C ends")
-            while not session.over:
-                cameras.turn(0)
-                received = inbox.drain(TURN_MS)
-                _check_rig_sizes(watch.rig, cameras.sizes)
-                session.turn(cameras, received, now_ns())
-    finally:
-        show.close()
-        inbox.close()
+    make_guide = partial(SubjectGuide, task.rig, task.markers, task.database.skeletons)
+    session = TposeSession(make_guide, task.rig, settings.match, show, tell)
+    tell("opening the cameras; then stand before them, in a T-pose if markers are worn on the arms; Ctrl-C ends")
+    while not session.over:
+        cameras.turn(0)
+        received = inbox.drain(TURN_MS)
+        _check_rig_sizes(task.rig, cameras.sizes)
+        session.turn(cameras, received, now_ns())
     return session.pairs()
 
 
@@ -131,21 +60,39 @@ def calibrate_subject_live(
     open_page: OpenPage,
     tell: Tell,
 ) -> None:
-    """Guide, then fit; the page shows the verdict too.
+    """Guide a performer into a T-pose before two cameras or more, then fit the subject; the page shows the verdict too.
 
     Args:
         settings: settings of the run.
-        sources: CAM of each camera.
+        sources: CAM of each camera of the rig, or recordings to try it out with.
         task: the performer, and where to write.
         fps: asked of the cameras; None: their own.
-        learn_s: time in which the background is learned [s].
+        learn_s: time at the start during which the performer is out of view and the background is learned [s].
         open_page: opens the page that guides, by its title.
         tell: receives progress messages as text.
-    Raises: DuocapError: no camera, no T-pose held, or a verdict of fail.
+    Raises: DuocapError: no camera, other cameras than the rig's, no T-pose held, or a verdict of fail.
     """
+    rig = task.rig
+    if len(sources) < 2:
+        raise CalibrationError(f"{sources[0]}: one camera cannot measure depth, which a performer's size takes; give another")
+    if len(sources) != len(rig.cameras):
+        raise CalibrationError(f"{len(sources)} cameras, but the rig has {len(rig.cameras)}; give all of them, in its order")
+    room = describe_room(task.markers, learn_s, settings.landmarks.model)
+    plans = plan_guided_cameras(sources, settings, fps, tell, room)
+
+    def collect(page: GuidePage | None) -> tuple[list[Views], str]:
+        looking = [replace(plan, preview=page is not None) for plan in plans]
+        inbox, show = Inbox(), GuideShow(page, tell)
+        try:
+            with GuidedCameras(looking, sources, inbox.address, tell, learn_s) as cameras:
+                pairs = _wait_for_tpose(cameras, inbox, show, task, settings, tell)
+        finally:
+            show.close()
+            inbox.close()
+        return pairs, f"with {len(pairs)} views of the T-pose"
 
     def finish(pairs: list[Views], progress: Progress) -> GuideOutcome:
-        result = fit_subject_to_pairs(task.name, pairs, task.rig, task.markers, task.database, settings, task.known)
+        result = fit_subject_to_pairs(task.name, pairs, rig, task.markers, task.database, settings, task.known)
         for line in format_subject(result):
             tell(line)
         print_report(result.report, tell)
@@ -158,5 +105,4 @@ def calibrate_subject_live(
             return GuideOutcome(result.report, (), picture, error)
         return GuideOutcome(result.report, (f"written to {task.out}",), picture)
 
-    watch = TposeWatch(sources, task.rig, task.markers, task.database.skeletons, fps, learn_s, open_page)
-    watch_tpose(settings, watch, finish, tell)
+    guide_until_accepted(open_page("Calibrate the performer"), collect, finish, tell)

@@ -1,7 +1,7 @@
 """Motions that physics is done with: motion files, recordings, and markers of a subject, at equal times."""
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import pairwise
 from pathlib import Path
 from typing import NamedTuple
@@ -11,6 +11,7 @@ import numpy as np
 from calibration.subject.labelled import UnknownMarkersError
 from calibration.subject.poses import fit_poses_to_markers
 from calibration.subject.subject import read_subject
+from calibration.subject.tpose import select_marker_subset
 from capture.rate import estimate_frame_period_s
 from config.arrays import Floats
 from config.errors import DuocapError, FileFormatError
@@ -166,8 +167,9 @@ def _motion_from_markers(file: Path, subject_file: Path, progress: Progress) -> 
         )
     columns = [column[subject.markers.names[m]] for m in known]
     seen = points.valid[:, columns]
-    worn = (subject.joint[known], np.ascontiguousarray(subject.offset_m[known]), torso)
-    found = fit_poses_to_markers(subject.skeleton, worn, points.point_m[:, columns], seen, progress)
+    markers, offset_m = select_marker_subset(subject.markers, np.array(known)), np.ascontiguousarray(subject.offset_m[known])
+    worn = replace(subject, markers=markers, offset_m=offset_m, residual_mm=subject.residual_mm[known])
+    found = fit_poses_to_markers(worn, points.point_m[:, columns], seen, progress)
     fps = (len(points.seconds) - 1) / float(points.seconds[-1] - points.seconds[0]) if len(points.seconds) > 1 else 100.0
     clip = Clip(file.stem, subject.skeleton, fps, found.rotvec, found.root_m)
     posed = f"{len(known)} markers posed {subject.name}, {found.error_mm.mean():.1f} mm from where the body has them"

@@ -8,9 +8,9 @@ offsets are adjusted to that (as iterative closest points; Besl & McKay 1992). T
 from dataclasses import dataclass, replace
 
 import numpy as np
-from scipy.optimize import linear_sum_assignment
 
-from calibration.subject.adjust import AdjustedSubject, MarkerPriors, PoseMarkers, SubjectProblem, SubjectState, adjust_subject
+from calibration.subject.adjust import AdjustedSubject, PoseMarkers, SubjectProblem, SubjectState, adjust_subject
+from calibration.subject.constellation import assign_points
 from calibration.subject.functional import WornMarkers
 from calibration.subject.model import SkeletonSpace
 from calibration.subject.motion import rest_rotvec_from_charted
@@ -101,30 +101,27 @@ class FoundLabels:
         root_m = middle + R @ self._clouds.root_m[pose]
         marker_m = middle + self._clouds.marker_m[pose] @ R.T
         state = SubjectState(np.zeros(space.n_parameters), worn.offset_m, (expected,), (root_m,))
-        priors = MarkerPriors(worn.joint, worn.offset_m, worn.sigma_m)
         for turn_number, gate_m in enumerate(GATES_M):
-            marker = assign_points(point_m, marker_m, gate_m)
             sigma_m = ROUGH_M if turn_number < len(GATES_M) - 2 else FINE_M
-            take = self._make_take(point_m, marker, expected, root_m, sigma_m)
-            adjusted = adjust_subject(SubjectProblem(space, priors, (take,)), state, STEPS)
+            take = _make_take(point_m, assign_points(point_m, marker_m, gate_m), expected, root_m, sigma_m)
+            adjusted = adjust_subject(SubjectProblem(space, worn, (take,)), state, STEPS)
             state, marker_m = adjusted.state, adjusted.placed[0].marker_m
-        marker = assign_points(point_m, marker_m, GATES_M[-1])
-        without = int((marker < 0).sum()) + max(min(len(point_m), len(worn.names)) - int((marker >= 0).sum()), 0)
+        marker, point = np.full(len(point_m), -1), assign_points(point_m, marker_m, GATES_M[-1])
+        marker[point[point >= 0]] = np.flatnonzero(point >= 0)
+        n_found = int((point >= 0).sum())
+        without = len(point_m) - n_found + max(min(len(point_m), len(worn.names)) - n_found, 0)
         return Acquired(marker, (adjusted.cost + MISSING * without) / len(point_m), take, adjusted)
 
-    def _make_take(self, point_m: Floats, marker: Ints, expected: Floats, root_m: Floats, sigma_m: float) -> PoseMarkers:
-        """Return the points as markers, with a pose that is expected."""
-        count = len(self._worn.names)
-        at, valid = np.zeros((count, 3)), np.zeros(count, bool)
-        known = marker >= 0
-        at[marker[known]], valid[marker[known]] = point_m[known], True
-        covariance = np.repeat(sigma_m**2 * np.eye(3)[None], count, axis=0)
-        return PoseMarkers(at, valid, covariance, expected, SPREAD, root_m)
+
+def _make_take(point_m: Floats, point: Ints, expected: Floats, root_m: Floats, sigma_m: float) -> PoseMarkers:
+    """Return the points that the markers take, (M,), as markers, with a pose that is expected."""
+    at, valid = np.where((point >= 0)[:, None], point_m[np.maximum(point, 0)], 0.0), np.asarray(point >= 0)
+    covariance = np.repeat(sigma_m**2 * np.eye(3)[None], len(point), axis=0)
+    return PoseMarkers(at, valid, covariance, expected, SPREAD, root_m)
 
 
 def adjust_together(found: list[Acquired], worn: WornMarkers, space: SkeletonSpace) -> AdjustedSubject:
     """Return one body that fits several moments; begins at that of the first."""
-    priors = MarkerPriors(worn.joint, worn.offset_m, worn.sigma_m)
     first = found[0].adjusted.state
     state = SubjectState(
         first.y,
@@ -133,17 +130,7 @@ def adjust_together(found: list[Acquired], worn: WornMarkers, space: SkeletonSpa
         tuple(each.adjusted.state.root_m[0] for each in found),
     )
     takes = tuple(replace(each.take, expected=each.adjusted.state.rotvec[0]) for each in found)
-    return adjust_subject(SubjectProblem(space, priors, takes), state, 2 * STEPS)
-
-
-def assign_points(point_m: Floats, marker_m: Floats, gate_m: float) -> Ints:
-    """Return the marker of each point, (P,), -1 where none is near, no marker twice."""
-    square = ((point_m[:, None] - marker_m[None]) ** 2).sum(axis=2)
-    rows, columns = linear_sum_assignment(np.minimum(square, gate_m**2))
-    result = np.full(len(point_m), -1, np.int64)
-    near = square[rows, columns] < gate_m**2
-    result[rows[near]] = columns[near]
-    return result
+    return adjust_subject(SubjectProblem(space, worn, takes), state, 2 * STEPS)
 
 
 def _turn_about_y(angle_rad: float) -> Floats:

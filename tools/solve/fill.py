@@ -12,6 +12,7 @@ from scipy.linalg import cho_factor, cho_solve
 
 from calibration.subject.subject import Subject
 from config.arrays import Bools, Floats, Ints
+from database.clips import find_runs
 from database.geometry.kinematics import compute_forward_kinematics
 
 SKIN_S, LASTING_S = 0.15, 1.5  # time constants of what a strike shakes and of what a posture shifts
@@ -65,8 +66,8 @@ def fill_gaps(
         mean = np.median(off[seen], axis=0)
         deviation_m = max(float(np.sqrt(((off[seen] - mean) ** 2).mean())), LEAST_M)
         filled[:, m] = ~seen
-        for gap in _find_gaps(seen):
-            rows = np.flatnonzero(~seen[gap]) + gap.start
+        for first, stop in find_runs(~seen):
+            rows = np.arange(first, stop)
             inside, variance = _predict(off - mean, seen, rows, fps, deviation_m)
             local = subject.offset_m[m] + mean + inside
             result[rows, m] = p[rows, joint] + np.einsum("nij,nj->ni", G[rows, joint], local)
@@ -74,12 +75,6 @@ def fill_gaps(
             away = np.clip(variance / (3.0 * deviation_m**2), 0.0, 1.0)
             error_m[rows, m] = np.sqrt(variance + away * added_m2[rows, joint])
     return FilledMarkers(result, filled, error_m, residual_m)
-
-
-def _find_gaps(seen: Bools) -> list[slice]:
-    """Return where a marker is not seen."""
-    edges = np.flatnonzero(np.diff(np.concatenate([[False], ~seen, [False]]).astype(np.int8)))
-    return [slice(int(a), int(b)) for a, b in zip(edges[::2], edges[1::2], strict=True)]
 
 
 def _predict(off_m: Floats, seen: Bools, rows: Ints, fps: float, deviation_m: float) -> tuple[Floats, Floats]:

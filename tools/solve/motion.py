@@ -1,7 +1,5 @@
 """Poses of some frames of a marker file, by markers whose labels are known, and poses between them."""
 
-from collections.abc import Callable
-
 import numpy as np
 from scipy.interpolate import CubicSpline
 from scipy.spatial.transform import Rotation, RotationSpline
@@ -23,14 +21,7 @@ def place_markers(subject: Subject, rotvec: Floats, root_m: Floats) -> Floats:
     return np.asarray(p[:, subject.joint] + np.einsum("nmij,mj->nmi", G[:, subject.joint], subject.offset_m))
 
 
-def pose_key_frames(
-    subject: Subject,
-    seconds: Floats,
-    point_m: Floats,
-    valid: Bools,
-    fps: float,
-    progress: Callable[[int, int | None], None] = lambda done, total: None,
-) -> TakeMotion:
+def pose_key_frames(subject: Subject, seconds: Floats, point_m: Floats, valid: Bools, fps: float) -> TakeMotion:
     """Return a motion to begin with: poses of frames KEY_S apart, each by itself, and smooth motion between them.
 
     Args:
@@ -39,7 +30,6 @@ def pose_key_frames(
         point_m: the markers, (N, M, 3) [m].
         valid: (N, M).
         fps: frame rate of the database [Hz].
-        progress: called with the frames done and all.
     """
     shown = (valid & subject.markers.torso).sum(axis=1) >= 3
     shown &= valid.sum(axis=1) >= LEAST_SHOWN * valid.shape[1]
@@ -47,12 +37,11 @@ def pose_key_frames(
     every = max(round(KEY_S / float(np.median(np.diff(seconds)))), 1)
     wanted = np.unique([0, *range(0, len(seconds), every), len(seconds) - 1])
     keys = np.unique(usable[np.clip(np.searchsorted(usable, wanted), 0, len(usable) - 1)])
-    worn = (subject.joint, subject.offset_m, subject.markers.torso)
-    found = fit_poses_to_markers(subject.skeleton, worn, point_m[keys], valid[keys], progress)
+    found = fit_poses_to_markers(subject, point_m[keys], valid[keys])
     off_m = np.linalg.norm(place_markers(subject, found.rotvec, found.root_m) - point_m[keys], axis=2)
     right = valid[keys] & (off_m < WRONG_M)
     if not np.array_equal(right, valid[keys]):
-        found = fit_poses_to_markers(subject.skeleton, worn, point_m[keys], right, progress)
+        found = fit_poses_to_markers(subject, point_m[keys], right)
     return sample_motion(build_take_motion(seconds[keys], found.rotvec, found.root_m, fps), seconds)
 
 

@@ -1,12 +1,13 @@
 """What was found in a marker file, in numbers and in words: labels, gaps, residuals, frames that are not solved."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from typing import Any
 
 import numpy as np
 
 from config.arrays import Bools
+from database.clips import find_runs
 from database.marker_files.c3d_extras import read_c3d_extras
 from reconstruct.pose import TrackingState
 from stream.take.take import MarkerTracks, Take, TakeInfo
@@ -57,7 +58,7 @@ def build_report(solved: SolvedMarkerFile) -> dict[str, Any]:
         "labels_changed": _list_changes(solved),
         "unlabelled_tracks": int((solved.label < 0).sum()),
         "not_used": list(solved.take.unused),
-        "gaps": [_format_gap(gap) for gap in list_gaps(solved)],
+        "gaps": [asdict(gap) | {"error_mm": round(gap.error_mm, 1)} for gap in list_gaps(solved)],
         "residual_mm": _measure_residuals(solved),
         "not_solved": _list_spans(~solved.solved, points.fps),
     }
@@ -86,17 +87,10 @@ def list_gaps(solved: SolvedMarkerFile) -> list[GapReport]:
     fps, result = solved.take.points.fps, []
     filled = solved.markers.filled & solved.solved[:, None]
     for m, name in enumerate(solved.take.worn.names):
-        for span in _list_spans(filled[:, m], fps):
-            first = round(span["at_s"] * fps)
-            rows = slice(first, first + round(span["seconds"] * fps))
-            worst_mm = 1e3 * float(solved.markers.error_m[rows, m].max())
-            result.append(GapReport(name, span["at_s"], span["seconds"], worst_mm))
+        for first, stop in find_runs(filled[:, m]):
+            worst_mm = 1e3 * float(solved.markers.error_m[first:stop, m].max())
+            result.append(GapReport(name, round(first / fps, 4), round((stop - first) / fps, 4), worst_mm))
     return result
-
-
-def _format_gap(gap: GapReport) -> dict[str, Any]:
-    """Return a gap as plain values."""
-    return {"marker": gap.marker, "at_s": gap.at_s, "seconds": gap.seconds, "error_mm": round(gap.error_mm, 1)}
 
 
 def _measure_residuals(solved: SolvedMarkerFile) -> dict[str, dict[str, float]]:
@@ -111,11 +105,7 @@ def _measure_residuals(solved: SolvedMarkerFile) -> dict[str, dict[str, float]]:
 
 def _list_spans(which: Bools, fps: float) -> list[dict[str, float]]:
     """Return where frames are marked: from when on, and how long [s]."""
-    edges = np.flatnonzero(np.diff(np.concatenate([[False], which, [False]]).astype(np.int8)))
-    return [
-        {"at_s": round(float(a) / fps, 4), "seconds": round(float(b - a) / fps, 4)}
-        for a, b in zip(edges[::2], edges[1::2], strict=True)
-    ]
+    return [{"at_s": round(first / fps, 4), "seconds": round((stop - first) / fps, 4)} for first, stop in find_runs(which)]
 
 
 def format_report(report: Mapping[str, Any], most: int | None = MOST_LINES) -> list[str]:

@@ -128,9 +128,8 @@ class LabelFollower:
     def _begin(self, rows: Ints, seconds: Floats, label: Ints) -> FilterState:
         """Return the state after the first frames."""
         frames = [self._frame(int(n), label) for n in rows]
-        worn = (self._subject.joint, self._subject.offset_m, self._subject.markers.torso)
         point_m, valid = np.stack([f.point_m for f in frames]), np.stack([f.valid for f in frames])
-        found = fit_poses_to_markers(self._subject.skeleton, worn, point_m, valid)
+        found = fit_poses_to_markers(self._subject, point_m, valid)
         return self._filter.begin(frames, build_take_motion(seconds, found.rotvec, found.root_m, self._index.examples.fps))
 
     def _frame(self, n: int, label: Ints) -> MarkerFrame:

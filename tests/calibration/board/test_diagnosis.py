@@ -34,11 +34,7 @@ CASES = {
     "nothing": (lambda: render([], RIG.cameras[0]), CHESSBOARD, r"no board \(chessboard:9x6:25\) is to be seen, nor any other"),
     "dark": (lambda: picture("9x6:25", Look(gain=0.02, noise=2.0)), CHESSBOARD, "too dark"),
     "bright": (lambda: np.full(SIZE[::-1], 255, np.uint8), CHESSBOARD, "overexposed"),
-    "other size": (
-        lambda: picture("7x5:25"),
-        CHESSBOARD,
-        "7x5 inner corners is seen where 9x6 were.*--board chessboard:7x5:25",
-    ),
+    "other size": (lambda: picture("7x5:25"), CHESSBOARD, "7x5 inner corners is seen where 9x6 were.*--board chessboard:7x5:25"),
     "larger": (lambda: picture("11x8:20"), CHESSBOARD, "11x8 inner corners is seen where 9x6"),
     "two": (lambda: two(CHESSBOARD), CHESSBOARD, "two boards of 9x6"),
     # Sharper boards of this size are found, softer ones are not even told.

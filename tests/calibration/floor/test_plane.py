@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from calibration.floor.plane import compute_planes_through, compute_tangents, fit_plane, sample_triples
+from calibration.floor.plane import compute_planes_through, fit_plane, sample_triples
 
 UP = np.array([0.0, 1.0, 0.0])
 
@@ -67,9 +67,3 @@ def test_planes_through_three_points() -> None:
     np.testing.assert_allclose(level[1], [1.0, 1.0])
     assert len(compute_planes_through(points, np.array([[0, 1, 3]]), UP, 0.5)[0]) == 0  # on a line
     assert len(compute_planes_through(points, np.array([[0, 1, 4]]), UP, 0.5)[0]) == 0  # a wall
-
-
-def test_tangents_are_at_right_angles() -> None:
-    for up in (UP, np.array([0.6, 0.0, 0.8]), np.array([1.0, 1.0, 1.0]) / np.sqrt(3.0)):
-        frame = np.vstack([compute_tangents(up), up])
-        np.testing.assert_allclose(frame @ frame.T, np.eye(3), atol=1e-12)

@@ -12,11 +12,7 @@ import tomli_w
 
 from calibration.camera import Rig
 from calibration.formats.camera_file import ReadOptions
-from calibration.formats.rig_file import (
-    read_cameras,
-    read_rig,
-    write_rig_file,
-)
+from calibration.formats.rig_file import read_cameras, read_rig, write_rig_file
 from config.errors import FileFormatError
 from tests.support.judges import python_with
 from tests.support.rig_files import a_rig, assert_alike

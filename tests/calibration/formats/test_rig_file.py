@@ -11,14 +11,7 @@ from typer.testing import CliRunner
 
 from calibration.camera import Rig, compute_relative_pose
 from calibration.formats.camera_file import ReadOptions
-from calibration.formats.rig_file import (
-    FORMATS,
-    find_format,
-    read_camera_file,
-    read_one_camera,
-    read_rig,
-    write_rig_file,
-)
+from calibration.formats.rig_file import FORMATS, find_format, read_camera_file, read_rig, write_rig_file
 from config.errors import FileFormatError
 from tests.support.rig_files import NAMES, WITH_K3, a_rig, assert_alike, four_cameras
 from tools.commands.calibrate.group import app
@@ -113,18 +106,6 @@ def test_fisheyes_come_back_where_there_is_a_place_for_them(form: str, tmp_path:
             write_rig_file(tmp_path / "other.yaml", a_rig(), form)
 
 
-def test_matrices_come_back_from_opencv_bit_by_bit(tmp_path: Path) -> None:
-    """Every digit is written."""
-    rig = a_rig()
-    for name in ("rig.yml", "rig.xml", "rig.yaml"):
-        write_rig_file(tmp_path / name, rig, "opencv")
-        back = read_rig(tmp_path / name)
-        for one, other in zip(rig.cameras, back.cameras, strict=True):
-            for what in ("matrix", "distortions", "rotation", "translation"):
-                assert np.array_equal(getattr(one, what), getattr(other, what)), what
-        assert (back.cameras[0].name, back.cameras[1].name, back.floor_known) == ("left", "right", True)
-
-
 def test_a_world_with_z_up_is_turned(tmp_path: Path) -> None:
     """What is up in the file is up in ours, and going back gives the file's own numbers."""
     rig = a_rig()
@@ -140,15 +121,6 @@ def test_no_format_makes_up_a_floor(form: str, tmp_path: Path) -> None:
     """A rig whose floor is not known comes back as one."""
     write_rig_file(tmp_path / NAMES[form], replace(a_rig(), floor_known=False), form)
     assert not read_rig(tmp_path / NAMES[form]).floor_known
-
-
-@pytest.mark.parametrize("form", WITH_K3)
-def test_either_camera_can_be_taken_alone(form: str, tmp_path: Path) -> None:
-    """The left or the right one of any file, for what one camera alone saw."""
-    write_rig_file(tmp_path / NAMES[form], a_rig(), form)
-    for which, size in enumerate(((640, 480), (1280, 720))):
-        rig = read_one_camera(tmp_path / NAMES[form], which)
-        assert rig.is_monocular and rig.cameras[0].size == size
 
 
 def test_names_say_formats(tmp_path: Path) -> None:

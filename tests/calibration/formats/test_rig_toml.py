@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from calibration.camera import Rig
-from calibration.formats.rig_toml import read_monocular_rig, read_rig_toml, write_rig_toml
+from calibration.formats.rig_toml import read_rig_toml, write_rig_toml
 from config.errors import FileFormatError
 from database.geometry.rotations import matrix_from_rotvec
 
@@ -61,12 +61,7 @@ def test_values_end_in_their_places(tmp_path: Path) -> None:
         rig.cameras[0].matrix[1, 1],
         rig.cameras[0].matrix[0, 2],
         rig.cameras[0].matrix[1, 2],
-    ) == (
-        795.5,
-        796.5,
-        293.25,
-        219.75,
-    )
+    ) == (795.5, 796.5, 293.25, 219.75)
     assert (len(rig.cameras[0].distortions), len(rig.cameras[1].distortions)) == (4, 5)
     np.testing.assert_array_equal(rig.cameras[1].rotation, matrix_from_rotvec([0.030609442, -1.2, 2.1]))
     assert rig.error_px == 0.2917
@@ -139,19 +134,9 @@ def test_real_rig(shared_data: Path) -> None:
     assert rig.error_px == 0.2917
 
 
-@pytest.mark.parametrize(("table", "name", "width"), [("cam_0", "port", 640), ("cam_1", "starboard", 800)])
-def test_one_camera_of_two(tmp_path: Path, table: str, name: str, width: int) -> None:
-    rig = read_monocular_rig(write(tmp_path, TEXT), table)
-    assert rig.is_monocular and rig.cameras[0].name == name and rig.cameras[0].size[0] == width and rig.error_px == 0.2917
-    assert not read_rig_toml(write(tmp_path, TEXT)).is_monocular
-
-
 def test_a_rig_of_one_camera(tmp_path: Path) -> None:
     alone = write(tmp_path, TEXT.partition("[cam_1]")[0])
-    assert read_monocular_rig(alone).cameras[0].name == "port"
-    with pytest.raises(FileFormatError, match=r"\[cam_1\] is missing; .* got \[cam_0\]"):
-        read_monocular_rig(alone, "cam_1")
-    assert read_rig_toml(alone).is_monocular
+    assert read_rig_toml(alone).is_monocular and read_rig_toml(alone).cameras[0].name == "port"
 
 
 def test_the_verdict_is_kept_and_absent_where_nobody_judged(tmp_path: Path) -> None:
@@ -168,5 +153,5 @@ def test_one_camera_alone_is_written_as_one(tmp_path: Path) -> None:
     write_rig_toml(tmp_path / "lone.toml", Rig((rig.cameras[1],), 0.25))
     text = (tmp_path / "lone.toml").read_text(encoding="utf-8")
     assert "[cam_0]" in text and "[cam_1]" not in text
-    lone = read_monocular_rig(tmp_path / "lone.toml")
+    lone = read_rig_toml(tmp_path / "lone.toml")
     assert lone.is_monocular and lone.cameras[0].name == "starboard" and lone.error_px == 0.25

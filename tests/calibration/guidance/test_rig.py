@@ -10,17 +10,7 @@ from hypothesis import strategies as st
 from calibration.board.views import BoardView
 from calibration.guidance.advice import Advice
 from calibration.guidance.board import COLUMNS, ROWS, Stillness, measure_view_shape
-from calibration.guidance.rig import (
-    BLURRED,
-    BOTH,
-    CELL_CORNERS,
-    ENOUGH,
-    ENOUGH_VIEWS,
-    HOLD,
-    MAX_VIEWS,
-    NOTHING,
-    RigGuide,
-)
+from calibration.guidance.rig import BLURRED, BOTH, CELL_CORNERS, ENOUGH, ENOUGH_VIEWS, HOLD, MAX_VIEWS, NOTHING, RigGuide
 from tests.calibration.guidance.views import BOARD, SIZE, board_view
 
 
@@ -37,14 +27,6 @@ def test_a_board_front_on_in_the_middle() -> None:
     assert shape.size == pytest.approx(np.sqrt(120 * 90 / (640 * 480)))
     assert shape.lean == pytest.approx([0.0, 0.0], abs=1e-9)
     assert shape.turn_rad == pytest.approx(0.0, abs=1e-9)
-
-
-@pytest.mark.parametrize(
-    ("pitch", "yaw", "lean"),
-    [(20, 0, (0.0, -np.tan(np.radians(20)))), (-20, 0, (0.0, np.tan(np.radians(20)))), (0, 30, (np.tan(np.radians(30)), 0.0))],
-)
-def test_the_nearer_edge_tells_the_lean(pitch: float, yaw: float, lean: tuple[float, float]) -> None:
-    assert shape_of(board_view(pitch_deg=pitch, yaw_deg=yaw)).lean == pytest.approx(lean, abs=1e-6)
 
 
 def test_the_nearer_edge_is_the_longer_one() -> None:

@@ -37,7 +37,7 @@ def true_rig(baseline_m: float = 0.4, toe_in_rad: float = 0.12) -> Rig:
         (
             Camera("left", SIZE, left, np.array([-0.21, 0.08, 0.0, 0.0, 0.0]), np.eye(3), np.zeros(3)),
             Camera("right", SIZE, right, np.array([-0.12, 0.03, 0.0, 0.0, 0.0]), R, t),
-        ),
+        )
     )
 
 
@@ -98,12 +98,7 @@ def small_problem(n_cameras: int, seed: int = 3) -> tuple[BundleState, CornerObs
 
 
 def cramer_rao(
-    rig: Rig,
-    board: Board,
-    board_to_world: ArrayLike,
-    sigma_px: ArrayLike,
-    lenses: Sequence[LensModel],
-    used: Bools | None = None,
+    rig: Rig, board: Board, board_to_world: ArrayLike, sigma_px: ArrayLike, lenses: Sequence[LensModel], used: Bools | None = None
 ) -> BundleUncertainty:
     """Return the bound for a known rig and known poses of the board.
 

@@ -5,12 +5,9 @@ from dataclasses import replace
 import numpy as np
 import pytest
 import scipy.optimize
-from hypothesis import given, settings
-from hypothesis import strategies as st
 
 from calibration.solve.adjust import (
     LAG_SHARE,
-    BundleProblem,
     IntrinsicsPrior,
     adjust_bundle,
     adjust_robustly,
@@ -22,65 +19,13 @@ from calibration.solve.adjust import (
 from calibration.solve.equations import CornerObservations, FreeParameters, apply_step, compute_residual_px, state_from_rig
 from calibration.solve.initial import pack_observations
 from calibration.solve.solution import FIXED, LensModel
-from numerics.least_squares import compute_shared_covariance, solve_arrow
 from tests.calibration.solve.bundle_scenes import BOARD, pairs_of, small_problem, true_places, true_rig
 
 LENSES = (LensModel(("k1", "k2")), LensModel(("k1",), square=False))
 
 
-def dense(freedom: FreeParameters, prior: IntrinsicsPrior | None = None) -> tuple[np.ndarray, np.ndarray]:
-    """The whole system of `small_problem` in one matrix, shared numbers first."""
-    state, seen = small_problem(2)
-    normal, G = BundleProblem(seen, freedom, prior).linearise(state), freedom.n_shared
-    (pose,) = normal.groups
-    H, b = np.zeros((G + 18, G + 18)), -np.concatenate([normal.gradient, pose.gradient.ravel()])
-    H[:G, :G] = normal.shared
-    for v in range(3):
-        at = slice(G + 6 * v, G + 6 * v + 6)
-        H[at, at], H[:G, at], H[at, :G] = pose.own[v], pose.mixed[v], pose.mixed[v].T
-    return H, b
-
-
 def prior_of(state_intrinsics: np.ndarray) -> IntrinsicsPrior:
     return IntrinsicsPrior(state_intrinsics[:, :9] + 1.5, np.tile([0, 0, 0.01, 0.01, 1, 1, 1, 1, 1.0], (2, 1)))
-
-
-def test_places_eliminated_give_the_same_step_and_covariance() -> None:
-    state, seen = small_problem(2)
-    freedom, prior = FreeParameters(LENSES, form=True, offset=True), prior_of(state.intrinsics)
-    H, b = dense(freedom, prior)
-    G = freedom.n_shared
-    normal = BundleProblem(seen, freedom, prior).linearise(state)
-    step = solve_arrow(normal, 0.0)
-    assert step is not None
-    np.testing.assert_allclose(step.shared, np.linalg.solve(H, b)[:G], rtol=1e-6)
-    np.testing.assert_allclose(step.own[0].ravel(), np.linalg.solve(H, b)[G:], rtol=1e-5, atol=1e-9)
-    covariance = compute_shared_covariance(normal)
-    np.testing.assert_allclose(covariance, np.linalg.inv(H)[:G, :G], rtol=1e-5, atol=1e-12)
-
-
-def test_the_gradient_is_that_of_the_cost() -> None:
-    state, seen = small_problem(2)
-    freedom, prior = FreeParameters(LENSES, form=True, offset=True), prior_of(state.intrinsics)
-    _, b = dense(freedom, prior)
-    for i in range(freedom.n_shared):
-        step = np.zeros(freedom.n_shared)
-        step[i] = 1e-6
-        ahead = BundleProblem(seen, freedom, prior).cost(apply_step(state, freedom, step, np.zeros((3, 6))))
-        behind = BundleProblem(seen, freedom, prior).cost(apply_step(state, freedom, -step, np.zeros((3, 6))))
-        assert -b[i] == pytest.approx((ahead - behind) / 2e-6, rel=1e-4, abs=1e-2)
-
-
-@settings(max_examples=15, deadline=None)
-@given(st.integers(0, 10**6), st.integers(1, 12))
-def test_the_cost_never_rises(seed: int, steps: int) -> None:
-    state, seen = small_problem(2)
-    rng = np.random.default_rng(seed)
-    freedom = FreeParameters(LENSES)
-    state = apply_step(state, freedom, rng.normal(0.0, 0.05, freedom.n_shared), rng.normal(0.0, 0.2, (3, 6)))
-    before = BundleProblem(seen, freedom).cost(state)
-    fit = adjust_bundle(state, seen, freedom, None, steps)
-    assert fit.cost <= before and fit.cost == BundleProblem(seen, freedom).cost(fit.state) and fit.n_steps <= steps
 
 
 def test_it_ends_where_scipy_ends() -> None:

@@ -7,14 +7,13 @@ from calibration.solve.board_pose import (
     compute_homography,
     compute_unique_homography,
     compute_view_costs,
-    find_candidate_poses,
+    find_pose_candidates,
     mirror_board_pose,
     pose_from_homography,
     refine_board_poses,
 )
 from calibration.solve.equations import CornerObservations, state_from_rig
 from calibration.solve.initial import pack_observations
-from calibration.solve.start import undistort_pixels
 from database.geometry.rotations import compute_geodesic_rad, matrix_from_rotvec
 from tests.calibration.solve.bundle_scenes import BOARD, pairs_of, true_places, true_rig
 
@@ -49,7 +48,8 @@ def test_both_poses_of_every_place_the_better_first() -> None:
     weight = seen.weight.copy()
     weight[0, 3, 4:] = 0.0  # too few corners to tell
     seen, k = CornerObservations(seen.points_m, seen.px, weight), state_from_rig(rig, places).intrinsics[0]
-    state, costs = find_candidate_poses(k, seen, undistort_pixels(k, seen.px[0]))
+    found = find_pose_candidates(k, seen)
+    state, costs = found.state, found.costs
     seen_well = np.array([0, 1, 2, 4, 5])
     turned = compute_geodesic_rad(state.board_rotation[:6], matrix_from_rotvec(places[:, :3]))[seen_well]
     assert np.degrees(turned).max() < 1.0

@@ -8,12 +8,11 @@ import pytest
 from calibration.board.pattern import Board
 from calibration.board.views import BoardMoment, BoardView
 from calibration.quality.rig import judge_rig_solution
-from calibration.solve.board_pose import find_candidate_poses, mirror_board_pose
+from calibration.solve.board_pose import find_pose_candidates, mirror_board_pose
 from calibration.solve.equations import select_state_views, state_from_rig
 from calibration.solve.initial import KnownLens, pack_observations, unmirror_poses
 from calibration.solve.rig import solve_camera, solve_rig
 from calibration.solve.solution import DropReason, LensModel, describe_dropped
-from calibration.solve.start import undistort_pixels
 from config.errors import CalibrationError
 from database.geometry.rotations import compute_geodesic_rad, matrix_from_rotvec, rotvec_from_matrix
 from tests.calibration.solve.bundle_scenes import BOARD, SIZE, cramer_rao, pairs_of, true_places, true_rig
@@ -138,7 +137,7 @@ def test_the_mirrored_place_is_seen_through() -> None:
     for c, camera in enumerate(rig.cameras):
         mine = seen.of_camera(c)
         k = state_from_rig(rig, places).intrinsics[c]
-        state, _ = find_candidate_poses(k, mine, undistort_pixels(k, mine.px[0]))
+        state = find_pose_candidates(k, mine).state
         true = camera.rotation @ matrix_from_rotvec(places[:, :3])
         fooled |= np.asarray(compute_geodesic_rad(state.board_rotation[:16], true)) > np.radians(20.0)
     assert fooled.sum() >= 2, "the scene must fool a camera alone, else it tests nothing"

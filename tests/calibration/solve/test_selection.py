@@ -10,7 +10,7 @@ import pytest
 from calibration.board.views import BoardMoment, BoardView
 from calibration.solve.rig import solve_rig
 from calibration.solve.selection import (
-    N_LENS,
+    LENS,
     RejectReason,
     compute_moment_information,
     describe_selection,
@@ -93,7 +93,7 @@ def test_information_is_that_of_the_numbers_it_comes_from(pairs: list[BoardMomen
     alone = compute_moment_information(BoardMoment((pairs[0].views[0], None)), cameras, BOARD)
     np.testing.assert_allclose(both, both.T)
     assert np.linalg.eigvalsh(both).min() > -1e-6 * np.abs(both).max()
-    assert np.all(alone[N_LENS:, :] == 0.0) and np.linalg.matrix_rank(both[2 * N_LENS :, 2 * N_LENS :]) == 6
+    assert np.all(alone[LENS.n_free :, :] == 0.0) and np.linalg.matrix_rank(both[2 * LENS.n_free :, 2 * LENS.n_free :]) == 6
 
 
 def test_views_that_face_the_camera_alike_are_mixed_with_tilted_ones(pairs: list[BoardMoment]) -> None:
@@ -104,7 +104,7 @@ def test_views_that_face_the_camera_alike_are_mixed_with_tilted_ones(pairs: list
     cameras = estimate_nominal_cameras(lone, SIZES, BOARD)
 
     def sigma(some: Sequence[BoardMoment]) -> tuple[float, float]:
-        total = sum(compute_moment_information(pair, cameras, BOARD)[:N_LENS, :N_LENS] for pair in some)
+        total = sum(compute_moment_information(pair, cameras, BOARD)[: LENS.n_free, : LENS.n_free] for pair in some)
         return float(np.sqrt(np.linalg.inv(total)[0, 0])), float(np.linalg.slogdet(total)[1])
 
     assert describe_selection(select_views(lone, SIZES, BOARD, 10))[-1].startswith("10 of 40 distinct views are used")

@@ -121,12 +121,3 @@ def test_two_webcams(webcam_pairs: list[BoardMoment], shared_data: Path) -> None
     assert any("board is bent" in finding.text for finding in judge_rig_solution(solution).findings)
     assert rectified_dy_px(solution.rig, webcam_pairs) <= 1.02 * rectified_dy_px(reference, webcam_pairs)
     assert len(solution.lenses[0]) <= 1, "its lenses have next to no distortion: nothing shall be fitted to the noise"
-
-
-def test_two_webcams_k_fold(webcam_pairs: list[BoardMoment]) -> None:
-    """Error in pairs left out, eight-fold, after OpenCV's rectification."""
-    errors = []
-    for k in range(0, 8, 3):
-        train = [pair for i, pair in enumerate(webcam_pairs) if i % 8 != k]
-        errors.append(rectified_dy_px(solve_rig(WEBCAM_BOARD, train, SIZES).rig, webcam_pairs[k::8]))
-    assert np.mean(errors) < 0.4

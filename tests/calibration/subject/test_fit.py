@@ -6,13 +6,12 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from calibration.subject.fit import ODD, TPose, fit_takes
+from calibration.subject.fit import ODD, BodyPrior, TPose, fit_body
 from calibration.subject.subject import Subject
 from calibration.subject.world import find_up
 from config.arrays import Floats
 from config.errors import CalibrationError
 from config.joints import JOINT_INDEX, N_JOINTS
-from config.markers import read_marker_set
 from database.builtin import build_person_skeleton
 from database.files.read import read_clip
 from database.geometry.kinematics import charted_from_local
@@ -46,7 +45,7 @@ def check_fit(true: Skeleton, seed: int, bodies: list[Skeleton], worst_m: float)
     """Fit one person and compare with the truth."""
     worn = person("dark_room", seed, true)
     tpose, R = measured_t_pose(worn, seed)
-    fit = fit_takes("Ann", worn.markers, [tpose], bodies)
+    fit = fit_body("Ann", worn.markers, [tpose], BodyPrior(bodies))
     subject = fit.subject
     assert subject.name == subject.skeleton.name == "Ann"
     np.testing.assert_allclose(subject.residual_mm, 2.0)
@@ -82,7 +81,7 @@ def test_offsets_reproduce_the_markers_by_construction() -> None:
     """Whatever skeleton comes out, its fitted pose and offsets put every seen marker where it was measured."""
     worn = person("dark_room", 3, build_person_skeleton(1.8))
     tpose, _ = measured_t_pose(worn, 3, 0.02)
-    subject = fit_takes("Ann", worn.markers, [tpose], BODIES).subject
+    subject = fit_body("Ann", worn.markers, [tpose], BodyPrior(BODIES)).subject
     # Offsets are read off in each joint's frame: markers of one joint keep their distances exactly.
     for joint in set(subject.joint.tolist()):
         same = np.flatnonzero(subject.joint == joint)
@@ -99,7 +98,7 @@ def test_an_unseen_marker_keeps_its_nominal_place() -> None:
     valid = tpose.valid.copy()
     valid[[3, 12]] = False
     point = np.where(valid[:, None], tpose.point_m, 0.0)
-    subject = fit_takes("Ann", worn.markers, [replace(tpose, valid=valid, point_m=point)], BODIES).subject
+    subject = fit_body("Ann", worn.markers, [replace(tpose, valid=valid, point_m=point)], BodyPrior(BODIES)).subject
     assert np.array_equal(subject.offset_m[[3, 12]], worn.markers.offset_m[[3, 12]])
     assert not np.isclose(subject.offset_m[valid], worn.markers.offset_m[valid]).all(axis=1).any()
     assert np.abs(bone_errors(subject.skeleton, worn.skeleton)).max() < 0.05
@@ -111,10 +110,9 @@ def test_too_few_torso_markers() -> None:
     valid = tpose.valid.copy()
     valid[np.flatnonzero(worn.markers.torso)[:4]] = False
     with pytest.raises(
-        CalibrationError,
-        match=r"^2 of 6 torso markers were seen .*not left_shoulder, right_shoulder, chest, waist_left\), and 3",
+        CalibrationError, match=r"^2 of 6 torso markers were seen .*not left_shoulder, right_shoulder, chest, waist_left\), and 3"
     ):
-        fit_takes("Ann", worn.markers, [replace(tpose, valid=valid)], BODIES)
+        fit_body("Ann", worn.markers, [replace(tpose, valid=valid)], BodyPrior(BODIES))
 
 
 def test_a_marker_far_from_its_joint_is_refused_by_name() -> None:
@@ -123,7 +121,7 @@ def test_a_marker_far_from_its_joint_is_refused_by_name() -> None:
     point = tpose.point_m.copy()
     point[8] += 0.6
     with pytest.raises(CalibrationError, match=r"no T-pose fits: marker \w+ came out \d+ cm"):
-        fit_takes("Ann", worn.markers, [replace(tpose, point_m=point)], BODIES)
+        fit_body("Ann", worn.markers, [replace(tpose, point_m=point)], BodyPrior(BODIES))
 
 
 def test_standing_legs_of_the_database_are_expected() -> None:
@@ -135,17 +133,10 @@ def test_standing_legs_of_the_database_are_expected() -> None:
     markers, _ = worn_markers(worn, charted_from_local(matrix_from_rotvec(standing))[None], np.zeros((1, 3)))
     n = len(worn.markers)
     tpose = TPose(markers[0], np.ones(n, bool), np.tile(1e-6 * np.eye(3), (n, 1, 1)), np.zeros(n), 9)
-    told, untold = (fit_takes("Ann", worn.markers, [tpose], BODIES, given).subject for given in (standing, None))
+    told, untold = (fit_body("Ann", worn.markers, [tpose], BodyPrior(BODIES, given)).subject for given in (standing, None))
     legs = [m for m, name in enumerate(worn.markers.names) if "knee" in name or "ankle" in name]
     errors = [np.linalg.norm(subject.offset_m - worn.offset_m, axis=1)[legs].mean() for subject in (told, untold)]
     assert errors[0] < 0.7 * errors[1] and errors[0] < 0.015, errors
-
-
-def test_locomotion_preset_fits_too() -> None:
-    worn = person("locomotion", 6, build_person_skeleton(1.75))
-    tpose, _ = measured_t_pose(worn, 6)
-    subject = fit_takes("Ann", read_marker_set("locomotion"), [tpose], BODIES).subject
-    assert abs(subject.skeleton.height_m - 1.75) < 0.12
 
 
 ANN = person("dark_room", 1, build_person_skeleton(1.75, arm_ratio=1.02))

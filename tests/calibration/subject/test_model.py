@@ -4,11 +4,9 @@ import numpy as np
 import pytest
 
 from calibration.subject.model import (
-    ABOVE,
     MARGIN,
     MIRROR,
     SkeletonSpace,
-    compute_left_jacobian,
     compute_marker_jacobians,
     learn_skeleton_space,
     make_fixed_space,
@@ -20,7 +18,7 @@ from config.joints import JOINT_INDEX, JOINTS, N_JOINTS
 from config.markers import read_marker_set
 from database.builtin import build_person_skeleton
 from database.geometry.kinematics import charted_from_local, compute_forward_kinematics
-from database.geometry.rotations import matrix_from_rotvec, rotvec_from_matrix
+from database.geometry.rotations import matrix_from_rotvec
 from database.geometry.skeleton import Skeleton
 from tests.calibration.subject.takes import BODIES
 
@@ -60,12 +58,6 @@ def test_placed_as_the_kinematics_place_it() -> None:
     np.testing.assert_allclose(placed.marker_m[elbow], p[joint] + G[joint] @ offset[elbow], atol=1e-12)
 
 
-def test_what_hangs_on_what() -> None:
-    hand, shoulder, knee = (JOINT_INDEX[name] for name in ("leftHand", "leftShoulder", "leftLowerLeg"))
-    assert ABOVE[hand, shoulder] and ABOVE[hand, hand] and ABOVE[hand, 0]
-    assert not ABOVE[shoulder, hand] and not ABOVE[hand, knee]
-
-
 def test_derivatives_against_central_differences() -> None:
     y, offset, rotvec, root = some_body(1)
     vectors, vector_slopes = SPACE.vectors(y)
@@ -77,14 +69,6 @@ def test_derivatives_against_central_differences() -> None:
     for m in range(len(DARK)):
         np.testing.assert_allclose(slope.offset[m], by_offset[m, :, m], atol=1e-7)
         assert not by_offset[m, :, np.arange(len(DARK)) != m].any()
-
-
-def test_left_jacobian_moves_the_exponential_map() -> None:
-    """exp(r + d) = exp(J_l(r) d) exp(r) to first order, also near no turn at all."""
-    for r in (np.array([0.4, -1.1, 0.7]), np.array([1e-6, 0.0, -1e-6]), np.zeros(3)):
-        d = 1e-5 * np.array([1.0, -2.0, 0.5])
-        turned = matrix_from_rotvec(r + d) @ matrix_from_rotvec(r).T
-        np.testing.assert_allclose(rotvec_from_matrix(turned), compute_left_jacobian(r) @ d, atol=1e-9)
 
 
 def scaled(skeleton: Skeleton, joint: str, factor: float) -> Skeleton:
@@ -139,16 +123,6 @@ def test_people_differ_in_size_and_in_each_bone() -> None:
         [build_person_skeleton(1.2), build_person_skeleton(1.5), build_person_skeleton(1.8), build_person_skeleton(1.95)]
     )
     assert np.std(drawn(wide, 4000)[:, thigh]) > 1.5 * np.std(log[:, thigh])
-
-
-def test_derivatives_are_those_of_the_vectors() -> None:
-    space = learn_skeleton_space(BODIES)
-    y = np.random.default_rng(3).normal(size=space.n_parameters)
-    _, slope = space.vectors(y)
-    h = 1e-6
-    for p, step in enumerate(h * np.eye(space.n_parameters)):
-        numeric = (space.vectors(y + step)[0] - space.vectors(y - step)[0]) / (2 * h)
-        np.testing.assert_allclose(slope[:, :, p], numeric, atol=1e-8)
 
 
 def test_bounds_lie_a_margin_beyond_the_bodies() -> None:

@@ -97,7 +97,7 @@ def test_movement_brings_lengths_and_places_nearer_to_the_truth(still: SubjectFi
     assert old is not None and new is not None
     thigh = JOINT_INDEX["leftLowerLeg"]
     assert new[0, thigh] < old[0, thigh]
-    assert refined.after_mm < refined.before_mm and refined.n_frames == 60
+    assert refined.held_out[1] < refined.held_out[0] and refined.n_frames == 60
     assert {"leftUpperLeg", "leftLowerLeg", "rightUpperArm", "rightLowerArm"} <= set(refined.bent)
     assert "leftFoot" not in refined.bent and "head" not in refined.bent
 
@@ -168,7 +168,7 @@ def refined_as(fit: SubjectFit, held_out: tuple[float, float] = (0.9, 0.7), far_
     """Return a refinement that found this body."""
     far = np.full(len(ANN.markers), 2.0)
     far[4] = far_mm
-    return RefinedSubject(fit.subject, fit, 45, 8.0, 2.0, far, held_out, ("leftLowerLeg",))
+    return RefinedSubject(fit.subject, fit, 45, far, held_out, ("leftLowerLeg",))
 
 
 def longer_thigh(fit: SubjectFit, by_m: float) -> SubjectFit:

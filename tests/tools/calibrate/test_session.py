@@ -30,7 +30,8 @@ def test_t_pose_becomes_a_subject(baseline_m: float, database: PoseDatabase, tmp
     rng = np.random.default_rng(3)
     pairs = [seen_pair(rig, k, markers[0], 0.2, rng) for k in range(20)]
     result = fit_subject_to_pairs("Ann", pairs, rig, worn.markers, database, Settings())
-    assert result.tpose.valid.all() and np.linalg.norm(result.tpose.point_m - markers[0], axis=1).max() < 0.03
+    [tpose] = result.asked.tposes
+    assert tpose.valid.all() and np.linalg.norm(tpose.point_m - markers[0], axis=1).max() < 0.03
     assert abs(result.subject.skeleton.height_m - 1.75) < 0.08
     lines = format_subject(result)
     assert "14 of 14 markers, 20 frames" in lines[0] and "left_shoulder" in lines[1]

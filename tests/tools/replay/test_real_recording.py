@@ -11,7 +11,7 @@ from config.markers import read_marker_set
 from config.settings import Settings
 from database.default import open_default_database
 from stream.protocol.report import build_replay_report
-from tools.calibrate.session import fit_subject_to_recording
+from tools.calibrate.session import fit_subject_to_pairs, read_pairs
 from tools.replay.replay import ReplayResult, ReplayWay, replay_recording
 
 pytestmark = pytest.mark.slow
@@ -32,7 +32,8 @@ def result(folder: Path) -> ReplayResult:
     spec = RecordingSpec((str(folder / "left.avi"), str(folder / "right.avi")), folder / "timestamps.csv")
     database = open_default_database()
     recording = CaptureRecording(spec, settings.detector, worn)
-    subject = fit_subject_to_recording("Ann", recording, T_POSE_S, rig, worn, database, settings).subject
+    [pairs] = read_pairs(recording, [T_POSE_S], rig)
+    subject = fit_subject_to_pairs("Ann", pairs, rig, worn, database, settings).subject
     assert 1.5 < subject.skeleton.height_m < 2.1
     return replay_recording(recording, rig, subject, database, settings, ReplayWay(hidden=("left_knee",)))
 

@@ -148,7 +148,7 @@ def search_film(
     with ThreadPoolExecutor(max(2, min(n, 4))) as pool:
         for moment, done in select_still_moments(collect_rows(films, late_s), moment_s, moving):
             progress(done, films[0].n_frames)
-            views = tuple(pool.map(lambda camera, m=moment: detect_board_at(m, camera, board, thorough), range(n)))
+            views = tuple(pool.map(lambda camera, m=moment: _detect_board_at(m, camera, board, thorough), range(n)))
             for camera, (view, frame) in enumerate(zip(views, moment.now.frames, strict=True)):
                 searched[camera] += frame is not None
                 if view is None and frame is not None:
@@ -174,15 +174,8 @@ def format_film_lengths(films: Sequence[Source], timed: bool = False) -> tuple[s
     return tuple(words)
 
 
-def detect_board_at(moment: FilmedRow, camera: int, board: Board, thorough: bool) -> BoardView | None:
-    """Look for the board in one camera's picture of a moment, quickly first; with its corners' motion.
-
-    Args:
-        moment: pictures of all cameras.
-        camera: number of the camera.
-        board: the pattern.
-        thorough: search with care where a quick look finds nothing.
-    """
+def _detect_board_at(moment: FilmedRow, camera: int, board: Board, thorough: bool) -> BoardView | None:
+    """Look for the board in one camera's picture of a moment, quickly first; with its corners' motion."""
     frame = moment.now.frames[camera]
     if frame is None:
         return None

@@ -132,14 +132,8 @@ def decode_image(file: Path) -> Image | None:
     return None if image is None else np.ascontiguousarray(image, np.uint8)
 
 
-def search_picture(file: Path, board: Board, number: int) -> PictureResult:
-    """Search the board in a picture.
-
-    Args:
-        file: the picture.
-        board: the pattern.
-        number: counts for its time.
-    """
+def _search_picture(file: Path, board: Board, number: int) -> PictureResult:
+    """Search the board in a picture; number: counts for its time."""
     image = decode_image(file)
     if image is None:
         return PictureResult(file)
@@ -184,10 +178,10 @@ def _search_pictures(jobs: list[tuple[int, int, Path]], board: Board) -> Iterato
     """Look at pictures in order, several at a time, no more of them in memory than that takes."""
     with ThreadPoolExecutor(N_THREADS) as pool:
         waiting = iter(jobs)
-        running = [pool.submit(search_picture, file, board, pair) for pair, _, file in islice(waiting, 2 * N_THREADS)]
+        running = [pool.submit(_search_picture, file, board, pair) for pair, _, file in islice(waiting, 2 * N_THREADS)]
         while running:
             seen = running.pop(0).result()
-            running += [pool.submit(search_picture, file, board, pair) for pair, _, file in islice(waiting, 1)]
+            running += [pool.submit(_search_picture, file, board, pair) for pair, _, file in islice(waiting, 1)]
             yield seen
 
 

@@ -44,10 +44,7 @@ class ConvertOptions:
             help="With --cameras best: width, height and depth that the performer needs [m]; default 1.6x1.9x1.2.",
         ),
     ] = None
-    size: Annotated[
-        str | None,
-        typer.Option(metavar="WxH", help="Of the images, where the file does not say."),
-    ] = None
+    size: Annotated[str | None, typer.Option(metavar="WxH", help="Of the images, where the file does not say.")] = None
     unit: Annotated[Literal["m", "cm", "mm", "inch"], typer.Option(help="Of its translations; ours are in metres.")] = "m"
     up: Annotated[
         Literal["y", "z"] | None,

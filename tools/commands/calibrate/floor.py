@@ -39,7 +39,7 @@ class FloorOptions:
         Literal["board", "markers", "walk"] | None,
         typer.Option(
             help="A board that lies on the floor; markers that lie on it, 3 or more; or somebody who walks with markers on the "
-            "feet. Default: board with --board, walk with --markers or --subject.",
+            "feet. Default: board with --board, walk with --markers or --subject."
         ),
     ] = None
     body: Annotated[bool, typer.Option("--body", help="By somebody who walks, with --subject or --markers: as --by walk.")] = (
@@ -48,20 +48,15 @@ class FloorOptions:
     board: Annotated[
         str | None,
         typer.Option(
-            metavar="BOARD",
-            help="Inner corners and millimetres: chessboard:9x6:25, or charuco:9x6:25:18.75:DICT_5X5_100.",
+            metavar="BOARD", help="Inner corners and millimetres: chessboard:9x6:25, or charuco:9x6:25:18.75:DICT_5X5_100."
         ),
     ] = None
     markers: Annotated[
         str | None,
-        typer.Option(
-            metavar="SET",
-            help="What is worn: a markers.toml, or locomotion, boxing, kendo, dark_room, all_around.",
-        ),
+        typer.Option(metavar="SET", help="What is worn: a markers.toml, or locomotion, boxing, kendo, dark_room, all_around."),
     ] = None
     subject: Annotated[
-        Path | None,
-        typer.Option(metavar="FILE", help="Who walks: subject.toml, which knows how high its markers are."),
+        Path | None, typer.Option(metavar="FILE", help="Who walks: subject.toml, which knows how high its markers are.")
     ] = None
     height: Annotated[
         float | None,
@@ -73,8 +68,7 @@ class FloorOptions:
     distance: Annotated[
         float | None,
         typer.Option(
-            metavar="MM",
-            help="Of markers on the floor: the largest distance between two, by tape [mm]; tells the scale.",
+            metavar="MM", help="Of markers on the floor: the largest distance between two, by tape [mm]; tells the scale."
         ),
     ] = None
     rescale: Annotated[bool, typer.Option("--rescale", help="Correct the rig's scale by the board, or by --distance.")] = False

@@ -58,10 +58,7 @@ class RigOptions:
     ] = None
     intrinsics: Annotated[
         list[Path] | None,
-        typer.Option(
-            metavar="FILE",
-            help="Take the lenses from an earlier rig.toml, or one file a camera, in their order.",
-        ),
+        typer.Option(metavar="FILE", help="Take the lenses from an earlier rig.toml, or one file a camera, in their order."),
     ] = None
     refine: Annotated[
         bool,
@@ -92,15 +89,11 @@ class RigOptions:
     views: Annotated[
         int,
         typer.Option(
-            min=4,
-            max=400,
-            metavar="N",
-            help="How many views of two cameras are used, the best ones; of more in proportion.",
+            min=4, max=400, metavar="N", help="How many views of two cameras are used, the best ones; of more in proportion."
         ),
     ] = 40
     distance: Annotated[
-        float | None,
-        typer.Option(min=0.2, max=100.0, metavar="M", help="How far off the performer will be [m]."),
+        float | None, typer.Option(min=0.2, max=100.0, metavar="M", help="How far off the performer will be [m].")
     ] = None
     baseline: Annotated[
         float | None,

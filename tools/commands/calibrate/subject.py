@@ -7,11 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Literal
 import typer
 
 from config.settings import Settings
-from tools.arguments import (
-    check_folders,
-    check_sources,
-    parse_seconds_range,
-)
+from tools.arguments import check_folders, check_sources, parse_seconds_range
 from tools.calibrate.outcome import choose_picture_file
 from tools.commands.declaration import InProject, add_settings_options
 from tools.commands.landmarks import set_landmarks
@@ -54,16 +50,12 @@ class SubjectOptions:
     ] = "auto"
     also: Annotated[
         list[str] | None,
-        typer.Option(
-            metavar="SESSION[@S:S]",
-            help="A further recording of the performer, a session or VIEW,VIEW; repeatable.",
-        ),
+        typer.Option(metavar="SESSION[@S:S]", help="A further recording of the performer, a session or VIEW,VIEW; repeatable."),
     ] = None
     motion: Annotated[
         str | None,
         typer.Option(
-            metavar="S:S",
-            help="Seconds of free movement, all joints bending: lengths and marker places are refined over it.",
+            metavar="S:S", help="Seconds of free movement, all joints bending: lengths and marker places are refined over it."
         ),
     ] = None
     height: Annotated[float | None, typer.Option(metavar="M", help="How tall the performer is, shoes off [m].")] = None
@@ -71,8 +63,7 @@ class SubjectOptions:
         bool, typer.Option("--only-markers", help="Markers moved: find their places anew, keep the skeleton.")
     ] = False
     old: Annotated[
-        Path | None,
-        typer.Option("--subject", metavar="FILE", help="With --only-markers: whose skeleton is kept."),
+        Path | None, typer.Option("--subject", metavar="FILE", help="With --only-markers: whose skeleton is kept.")
     ] = None
     database: Database = None
     videos: VideoOptions
@@ -80,8 +71,7 @@ class SubjectOptions:
     picture: VerdictPicture = None
     no_picture: NoPicture = False
     learn: Annotated[
-        float | None,
-        typer.Option(min=0.5, metavar="S", help="With live cameras: learn the empty room for so long."),
+        float | None, typer.Option(min=0.5, metavar="S", help="With live cameras: learn the empty room for so long.")
     ] = None
     browser: GuideBrowser = True
     landmarks: LandmarkModel = None

@@ -32,35 +32,25 @@ class WandOptions:
         ),
     ]
     out: Annotated[Path, typer.Option(metavar="FILE", help="Where to write rig.toml.")]
-    length: Annotated[
-        float | None,
-        typer.Option(metavar="MM", help="Of a wand of two markers, from middle to middle."),
-    ] = None
+    length: Annotated[float | None, typer.Option(metavar="MM", help="Of a wand of two markers, from middle to middle.")] = None
     distance: Annotated[
         float | None,
-        typer.Option(
-            metavar="MM",
-            help="Between the first two cameras' lenses: the scale, where there is one marker.",
-        ),
+        typer.Option(metavar="MM", help="Between the first two cameras' lenses: the scale, where there is one marker."),
     ] = None
     intrinsics: Annotated[
         list[Path] | None,
         typer.Option(metavar="FILE", help="The lenses, from an earlier calibration; or a file of each camera, in their order."),
     ] = None
-    fov: Annotated[
-        float | None,
-        typer.Option(metavar="DEG", help="Horizontal field of view, where no calibration is there."),
-    ] = None
+    fov: Annotated[float | None, typer.Option(metavar="DEG", help="Horizontal field of view, where no calibration is there.")] = (
+        None
+    )
     focal: Annotated[
         bool, typer.Option("--focal", help="Solve for the focal lengths too; kept where they are well determined.")
     ] = False
     synchronised: Annotated[
         bool, typer.Option("--synchronised", help="The cameras look at the same moments: seek no time offset.")
     ] = False
-    markers: Annotated[
-        int | None,
-        typer.Option(min=1, max=2, help="Of the wand; default 2 with --length, else 1."),
-    ] = None
+    markers: Annotated[int | None, typer.Option(min=1, max=2, help="Of the wand; default 2 with --length, else 1.")] = None
     videos: VideoOptions
     picture: VerdictPicture = None
     no_picture: NoPicture = False

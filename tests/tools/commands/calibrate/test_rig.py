@@ -11,13 +11,11 @@ import pytest
 import tomli_w
 
 from calibration.board.pattern import Board
-from calibration.camera import Rig, compute_relative_pose
-from calibration.formats.rig_toml import read_monocular_rig, read_rig_toml, write_rig_toml
-from calibration.placement import intrinsics_from_fov, make_camera_looking_at
+from calibration.camera import Rig
+from calibration.formats.rig_toml import read_rig_toml, write_rig_toml
 from capture.recording.video import VideoWriter
 from capture.sources.timestamps import StampWriter
 from config.arrays import Image
-from database.geometry.rotations import compute_geodesic_rad, matrix_from_rotvec, rotvec_from_matrix
 from tests.support.board_scenes import Look, render_board, scene_views, usual_rig
 from tests.support.commands import Result, duocap
 from tests.zoo.walks import write_mkv
@@ -87,56 +85,10 @@ def test_two_folders_become_the_rig(pictures: Pictures, calibrate: Calibrate, tm
     assert picture is not None and picture.std() > 10.0
 
 
-def around(tmp_path: Path, n: int) -> tuple[Rig, list[Path]]:
-    """Render what four cameras that stand a metre around a table see of a board that is turned on it, a folder a camera."""
-    matrix, cameras = intrinsics_from_fov(SIZE, 55.0), []
-    for k, bearing_deg in enumerate((-30.0, 20.0, 75.0, 130.0)):
-        at = np.array([np.sin(np.radians(bearing_deg)), 0.25 + 0.1 * k, np.cos(np.radians(bearing_deg))]) * (
-            1.0,
-            1.0,
-            1.0 + 0.05 * k,
-        )
-        cameras.append(make_camera_looking_at(f"view{k}", SIZE, matrix, at, (0.0, 0.0, 0.0), (-0.1, 0.03, 0.0, 0.0, 0.0)))
-    rng, middle = np.random.default_rng(3), BOARD.points_m.mean(axis=0)
-    for number in range(n):
-        yaw = np.radians(rng.uniform(-45.0, 145.0))
-        R = matrix_from_rotvec([0.0, yaw, 0.0]) @ np.diag([1.0, -1.0, -1.0]) @ matrix_from_rotvec(rng.normal(0.0, 0.3, 3))
-        at = rng.uniform(-0.12, 0.12, 3) - R @ middle
-        for camera in cameras:
-            seen = camera.to_camera(BOARD.points_m @ R.T + at)
-            if (camera.rotation @ R[:, 2]) @ seen.mean(axis=0) < 0.45 * np.linalg.norm(seen.mean(axis=0)):
-                continue
-            image = render_board(BOARD, camera, rotvec_from_matrix(R), at, Look(noise=1.5, clutter=3, samples=2), seed=number)
-            (tmp_path / camera.name).mkdir(exist_ok=True)
-            cv2.imwrite(str(tmp_path / camera.name / f"{number:02d}.png"), image)
-    return Rig(tuple(cameras)), [tmp_path / camera.name for camera in cameras]
-
-
-@pytest.mark.slow
-def test_four_folders_become_a_rig_of_four_cameras(calibrate: Calibrate, tmp_path: Path) -> None:
-    """Views of two neighbours link all four; lenses, distances and angles are those that took the pictures."""
-    truth, folders = around(tmp_path, 44)
-    result = calibrate(*folders)
-    assert result.status == 0, result.out + result.err
-    assert "view3: " in result.out and "weakest link: view" in result.out
-    rig = read_rig_toml(tmp_path / "rig.toml")
-    assert [camera.name for camera in rig.cameras] == ["view0", "view1", "view2", "view3"] and (tmp_path / "rig.png").exists()
-    for ours, true in zip(rig.cameras, truth.cameras, strict=True):
-        assert ours.focal_px == pytest.approx(true.focal_px, rel=0.01)
-        (R, t), (true_R, true_t) = compute_relative_pose(rig.cameras[0], ours), compute_relative_pose(truth.cameras[0], true)
-        assert np.degrees(compute_geodesic_rad(R, true_R)) < 0.3 and np.linalg.norm(t - true_t) < 0.006
-    for k, folder_of_one in enumerate(folders):
-        for file in folder_of_one.iterdir():
-            if int(file.stem) % 2 == k // 2:  # the first two cameras and the last two never look at one time
-                file.unlink()
-    line = calibrate(*folders, "--no-picture").last
-    assert "fall into 2 groups: view0, view1; view2, view3" in line
-
-
 def test_one_camera_alone(pictures: Pictures, calibrate: Calibrate, tmp_path: Path) -> None:
     result = calibrate(folder(tmp_path / "some", pictures.left))
     assert result.status == 0, result.out + result.err
-    camera = read_monocular_rig(tmp_path / "rig.toml").cameras[0]
+    camera = read_rig_toml(tmp_path / "rig.toml").cameras[0]
     assert camera.focal_px == pytest.approx(pictures.rig.cameras[0].focal_px, rel=0.01)
 
 
