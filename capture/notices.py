@@ -20,10 +20,7 @@ class NoticeLog:
 
         The number of suppressed notices comes with the next of their kind.
 
-        Args:
-            key: kind of the notice.
-            text: for the user.
-            t_ns: the time.
+        key: kind of the notice.
         """
         times_ns = self._times_ns.setdefault(key, deque(maxlen=BURST))
         if len(times_ns) == BURST and t_ns - times_ns[0] < PERIOD_NS:

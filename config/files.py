@@ -23,12 +23,7 @@ ABANDONED_S = 3600.0
 def read_toml(file: Path, error_type: type[DuocapError] = FileFormatError, what: str = "", advice: str = "") -> dict[str, Any]:
     """Return the table of a TOML file.
 
-    Args:
-        file: the file.
-        error_type: of the error that is raised.
-        what: what the file is, for the message of an error.
-        advice: what to do, for the message of an error.
-    Raises: `error_type`: no such file, not text, not TOML.
+    advice: what to do, for the message of an error. Raises `error_type`: no such file, not text, not TOML.
     """
     after = f"; {advice}" if advice else ""
     try:
@@ -99,11 +94,7 @@ def write_together() -> Iterator[None]:
 def replace_file(temporary: Path, file: Path, error_type: type[DuocapError] = FileFormatError) -> None:
     """Put a whole file in another's place, at once or at the end of `write_together`.
 
-    Args:
-        temporary: the whole file.
-        file: the one it replaces.
-        error_type: of the error that is raised.
-    Raises: `error_type`: it cannot be replaced.
+    temporary: the whole file. Raises `error_type`: it cannot be replaced.
     """
     waiting = _WAITING.get()
     if waiting is None:
@@ -154,10 +145,7 @@ def remove_least_used(folder: Path, pattern: str, count: int) -> None:
     Temporary files that killed processes left behind (`open_atomically`) are removed, too, after an hour. A file that another
     process has open on Windows, or that may not be removed, stays.
 
-    Args:
-        folder: the folder.
-        pattern: such as `*.db`.
-        count: how many are kept.
+    pattern: such as `*.db`; count: how many are kept.
     """
     written = _sort_by_use(folder, f".{pattern}.*{PART}")
     abandoned = [file for used_s, file in written if used_s < time.time() - ABANDONED_S]

@@ -49,7 +49,6 @@ class BlobMaker:
         """Join runs to blobs; the weight of a pixel is its brightest channel minus `level`.
 
         Args:
-            image: BGR, (H, W, 3).
             runs: (row, first column, last), (R, 3).
             level: grey level below that of all pixels of runs.
             gap_px: runs up to so far apart are joined.
@@ -60,11 +59,7 @@ class BlobMaker:
     def colored_blobs(self, image: Image, runs: NDArray[np.int32], kinds: NDArray[np.uint8], weights: Image) -> RawBlobs:
         """Join runs of one kind to blobs; the weight of a pixel is that of its colour.
 
-        Args:
-            image: BGR, (H, W, 3).
-            runs: (row, first column, last), (R, 3).
-            kinds: of the runs, (R,).
-            weights: of colours BGR, (32, 32, 32).
+        runs: (row, first column, last), (R, 3); kinds: of the runs, (R,); weights: of colours BGR, (32, 32, 32).
         """
         n = _sum_blobs(image, runs, kinds, 0.0, weights, GAP_PX, self._blob, self._sums)
         return RawBlobs(self._sums[:n].copy())
@@ -78,7 +73,6 @@ def split_colored_runs(
     Writes out (K, 3) and out_kinds (K,), as many as fit; returns their number.
 
     Args:
-        image: BGR, (H, W, 3).
         runs: runs of foreground as (row, first column, last), (R, 3).
         kinds: kind of each colour, (32, 32, 32), 0 for none.
         out: the runs, (K, 3), as many as fit; written.
@@ -91,7 +85,6 @@ def split_brighter_runs(image: Image, runs: NDArray[np.int32], threshold: int, o
     """Split foreground runs into runs brighter than a threshold; return their number.
 
     Args:
-        image: BGR, (H, W, 3).
         runs: runs of foreground as (row, first column, last), (R, 3).
         threshold: grey level.
         out: the runs, (K, 3), as many as fit; written.

@@ -58,11 +58,8 @@ class BackgroundLearner(Protocol):
     def observe(self, image: Image, runs: NDArray[np.int32], t_ns: int, dark: bool) -> None:
         """Learn from an image.
 
-        Args:
-            image: BGR, (H, W, 3).
-            runs: its foreground as (row, first column, last), (R, 3), in the dark only bright spots.
-            t_ns: when it was taken.
-            dark: the foreground is only bright spots.
+        runs: its foreground as (row, first column, last), (R, 3), in the dark only bright spots; dark: the foreground is only
+        bright spots.
         """
         ...
 

@@ -53,10 +53,7 @@ class DetectedMarkers:
 def find_compact_blobs(raw: RawBlobs, size: tuple[int, int], min_area_px: float) -> NDArray[np.bool_]:
     """Return which blobs have a marker's size and shape, (N,).
 
-    Args:
-        raw: the blobs.
-        size: width and height of the image [px].
-        min_area_px: least area of a marker.
+    size: width and height of the image [px]; min_area_px: least area of a marker.
     """
     keep = np.empty(len(raw), np.bool_)
     _mark_compact_blobs(raw.sums, min_area_px, MAX_AREA_SHARE * size[0] * size[1], keep)
@@ -78,7 +75,6 @@ def choose_markers(
     markers in one are added in quadrature. The constants are from drawn markers and a real recording (docs/decisions/0029).
 
     Args:
-        raw: the blobs.
         size: width and height of the image [px].
         min_area_px: least area of a marker.
         min_peak: least value of a blob's largest weight.
@@ -180,7 +176,6 @@ def split_blobs(
     A part belongs to the first blob whose bounding box contains its own.
 
     Args:
-        raw: the blobs.
         parts: the parts that some of them have.
         elongated: ratio of a blob's sides from which it is split.
         min_area_px: least area of a part.

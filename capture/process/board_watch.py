@@ -74,13 +74,7 @@ class BoardWatch:
         self._thread.start()
 
     def take(self, frame: Frame, blobs: Blobs, t_read_ns: int) -> None:
-        """Take the first frame after a tick; ignore others.
-
-        Args:
-            frame: the frame.
-            blobs: the markers detected in it.
-            t_read_ns: when it was in memory.
-        """
+        """Take the first frame after a tick; ignore others."""
         t_ns = frame.t_capture_ns
         step_ns = self._step_ns
         if 0 < self._due_ns - t_ns <= step_ns:
@@ -152,11 +146,7 @@ class BoardWatch:
 def open_board_watch(board: Board, address: str, tick_ns: int, source: Source) -> BoardWatch:
     """Return a board watch in a camera's process.
 
-    Args:
-        board: to be found.
-        address: to which it sends what it sees.
-        tick_ns: time between two frames that may be searched.
-        source: the camera.
+    board: to be found; address: to which it sends what it sees; tick_ns: time between two frames that may be searched.
     """
     return BoardWatch(board, address, tick_ns)
 

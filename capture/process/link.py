@@ -58,11 +58,7 @@ class ReportSender:
     ) -> None:
         """Send a report, with this process's time of the processor; never waits, and is lost if nobody takes it.
 
-        Args:
-            kind: what it says.
-            text: in words.
-            counts: figures by name.
-            details: facts.
+        counts: figures by name.
         """
         told = {**(counts or {}), PROCESSOR_MS: round(1e3 * time.process_time())}
         try:

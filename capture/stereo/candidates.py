@@ -71,12 +71,7 @@ class MatchedBlobs(NamedTuple):
 def find_candidates(views: Views, pair: tuple[int, int], rig: Rig, s: MatchSettings, predicted_m: Floats) -> Candidates:
     """Return the possible pairs of blobs of two views, ordered by the first, then the second.
 
-    Args:
-        views: what the cameras saw at one time.
-        pair: numbers of the two cameras.
-        rig: the cameras.
-        s: of the matching.
-        predicted_m: (M, 3).
+    pair: numbers of the two cameras; predicted_m: (M, 3).
     """
     first, second = views[pair[0]], views[pair[1]]
     most = len(first) * len(second)

@@ -58,7 +58,6 @@ def check_rig_fits(
     Where no two cameras have three moments of four blobs, or with one camera, only the sizes are checked.
 
     Args:
-        rig: the cameras.
         sizes: width and height of each camera's images.
         sample: ten or more moments spread over the recording.
         settings: of the matching; None: the defaults.
@@ -187,11 +186,6 @@ def measure_rig_fit(rig: Rig, pairs: Sequence[Views], settings: MatchSettings) -
 
     A pair's quality is the sum of 1 / (1 + (d / GOOD_PX)^2) over its matches by the smaller number of blobs; the median over
     pairs is robust to time skew during fast motion.
-
-    Args:
-        rig: the cameras.
-        pairs: what two cameras saw, at several times.
-        settings: of the matching.
     """
     qualities, distances, matched = [], [np.zeros(0)], []
     for pair in pairs:

@@ -55,12 +55,7 @@ class BlobPairs(NamedTuple):
 def match_clusters(views: Views, seeing: list[int], rig: Rig, s: MatchSettings, predicted_m: Floats) -> MatchedBlobs:
     """Return the points of three views or more.
 
-    Args:
-        views: what the cameras saw at one time.
-        seeing: numbers of the cameras that see something.
-        rig: the cameras.
-        s: of the matching.
-        predicted_m: predicted markers, (M, 3) world [m].
+    seeing: numbers of the cameras that see something; predicted_m: predicted markers, (M, 3) world [m].
     """
     blobs, lenses = [views[camera] for camera in seeing], [rig.cameras[camera] for camera in seeing]
     table, cameras = make_blob_table(blobs, lenses), pack_cameras(lenses)
@@ -108,7 +103,6 @@ def _compute_marker_cost(
     Args:
         blobs: of each view, whose rows in their order are those of the edges.
         cameras: of these views.
-        edges: the pairs.
         predicted_m: markers, (M, 3) [m] world.
         sigma_m: of each of them [m].
     """
@@ -179,9 +173,6 @@ def score_pairs(cameras: Floats, table: BlobTable, edges: BlobPairs, unseen: flo
     markers lie on each other's epipolar lines in all views; only the place along the line then tells that they are no point.
 
     Args:
-        cameras: (V, 22).
-        table: the blobs.
-        edges: the pairs.
         unseen: cost of a camera that does not see a point, which the cheapest two pairs with a blob of it save where they and the
             blob's distance from the image of the pair's point cost less.
         sigma_px: usual distance from that image, beside the point's own uncertainty.
@@ -266,8 +257,6 @@ def grow_clusters(
     """Join pairs of blobs, in an order, to clusters whose blobs meet in one point.
 
     Args:
-        cameras: (V, 22).
-        table: the blobs.
         first, second: rows of the pairs' blobs, (E,).
         order: numbers of pairs, (K,).
         limit_px: farthest that a blob may be from the image of its point.
@@ -297,10 +286,7 @@ def grow_clusters(
 def triangulate_clusters(cameras: Floats, table: BlobTable, member: Ints) -> tuple[Floats, Floats]:
     """Return the points of clusters, (P, 3) [m], and their covariances, (P, 3, 3) [m^2].
 
-    Args:
-        cameras: (V, 22).
-        table: the blobs.
-        member: rows of the table, (P, V), -1 for none.
+    member: rows of the table, (P, V), -1 for none.
     """
     seen: Bools = np.ascontiguousarray(member.T >= 0)
     row = np.where(seen, member.T, 0)

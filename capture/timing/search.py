@@ -128,10 +128,7 @@ def measure_speeds(before: Blobs | None, blobs: Blobs, history: BlobHistory) -> 
     Where there are as many blobs as in the frame before, the downward speed comes from the two sorted lists of heights, which
     needs no links: many are missed at a take-off.
 
-    Args:
-        before: blobs of the frame before; None: there is none.
-        blobs: of this frame.
-        history: where the blobs were before.
+    before: blobs of the frame before; None: there is none; blobs: of this frame.
     """
     old = history.known > 1
     alike = before is not None and len(before) == len(blobs) and blobs.t_capture_ns > before.t_capture_ns
@@ -149,10 +146,7 @@ def measure_speeds(before: Blobs | None, blobs: Blobs, history: BlobHistory) -> 
 def describe_offset_search(method: OffsetMethod, camera: int, found: OffsetMeasurement | None) -> str:
     """Return the result of a search for one camera, for the user.
 
-    Args:
-        method: by which it was searched.
-        camera: number of the camera.
-        found: None: nothing was found.
+    method: by which it was searched; found: None: nothing was found.
     """
     name = CAMERA_NAMES[camera]
     if found is None:

@@ -77,12 +77,7 @@ def is_recorded(source: str) -> bool:
 def open_network(source: str, camera: int, fps: float | None, seconds: Floats | None) -> Source:
     """Open a camera of the network.
 
-    Args:
-        source: source of the pictures as the user named it.
-        camera: number of the camera in the rig.
-        fps: asked of the camera; None: its own.
-        seconds: not used: only recordings have times of their own.
-    Raises: SourceError.
+    fps: asked of the camera; None: its own; seconds: not used: only recordings have times of their own. Raises SourceError.
     """
     return (MjpegHttp if is_mjpeg_url(source) else Rtsp)(source, camera, fps)
 
@@ -90,12 +85,8 @@ def open_network(source: str, camera: int, fps: float | None, seconds: Floats | 
 def open_webcam(source: str, camera: int, fps: float | None, seconds: Floats | None) -> Source:
     """Open a webcam as it is by default, for commands that have no settings for it.
 
-    Args:
-        source: source of the pictures as the user named it.
-        camera: number of the camera in the rig.
-        fps: asked of the camera; None: its own.
-        seconds: not used: only recordings have times of their own.
-    Raises: SourceError, SettingsError.
+    fps: asked of the camera; None: its own; seconds: not used: only recordings have times of their own. Raises SourceError,
+    SettingsError.
     """
     return open_camera(source, camera, fps, CameraSettings())
 
@@ -115,12 +106,9 @@ def open_camera(
     """Open a source, in whatever process, as often as needed.
 
     Args:
-        source: source of the pictures as the user named it.
-        camera: number of the camera in the rig.
         fps: frame rate of recordings, and the one asked of webcams [Hz]; None for their own.
         settings: settings of webcams.
         identity: identity of the webcam, if known already, so that it is found again after others came and went.
-        devices: provider of webcams; None for this machine's own.
     Raises: SourceError, SettingsError.
     """
     if find_camera_kind(source) is not CameraKind.WEBCAM:
@@ -135,14 +123,7 @@ def _merge_camera_request(settings: CameraSettings, fps: float | None) -> Camera
 
 
 def find_webcam(source: str, settings: CameraSettings, devices: DeviceProvider) -> CameraIdentity:
-    """Find the webcam that is meant.
-
-    Args:
-        source: source of the pictures as the user named it.
-        settings: settings of the run.
-        devices: provider of webcams; None for this machine's own.
-    Raises: SourceError: none, or several; SettingsError: no such backend.
-    """
+    """Find the webcam that is meant. Raises SourceError: none, or several; SettingsError: no such backend."""
     backend = choose_backend(settings.backend)
     return identify_camera(source, devices.lister(backend))
 
@@ -150,10 +131,8 @@ def find_webcam(source: str, settings: CameraSettings, devices: DeviceProvider) 
 def describe_room(markers: MarkerSet, learn_s: float, landmarks: str) -> RoomSettings:
     """Return what detectors need to know of room and performer.
 
-    Args:
-        markers: that the performer wears.
-        learn_s: time at the start in which the performer is out of view [s].
-        landmarks: the model that finds the body's, `off` for none.
+    learn_s: time at the start in which the performer is out of view [s]; landmarks: the model that finds the body's, `off` for
+    none.
     """
     colors = tuple((float(r), float(g), float(b)) for r, g, b in markers.color_rgb[markers.has_color])
     return RoomSettings(colors, learn_s, landmarks, bool(markers.worn.any()))
@@ -169,14 +148,7 @@ def plan_camera(
 ) -> CameraPlan | AwaitedNode:
     """Plan one camera of a run.
 
-    Args:
-        source: CAM as above.
-        camera: number of the camera in the rig.
-        settings: settings of the whole run.
-        fps: frame rate of recordings, and the one asked of webcams [Hz].
-        room: settings for learning the background.
-        devices: provider of webcams; None for this machine's own.
-    Raises: SourceError, SettingsError.
+    source: CAM as above; fps: frame rate of recordings, and the one asked of webcams [Hz]. Raises SourceError, SettingsError.
     """
     own, room = find_camera_settings(settings, camera), room or RoomSettings()
     if source == NODE:
@@ -201,13 +173,7 @@ def check_camera_source(
 
     A recording is opened and closed again, a webcam looked for, an address taken apart. Gives which webcam it is, if it is one.
 
-    Args:
-        source: source of the pictures as the user named it.
-        camera: number of the camera in the rig.
-        fps: frame rate of recordings, and the one asked of webcams [Hz]; None for their own.
-        settings: settings of the run.
-        devices: provider of webcams; None for this machine's own.
-    Raises: SourceError, SettingsError.
+    Raises SourceError, SettingsError.
     """
     kind = find_camera_kind(source)
     if kind is CameraKind.RECORDED:
@@ -236,13 +202,7 @@ def check_camera_sources(
 ) -> Settings:
     """Check the cameras before anything is started; return the settings with the tuned values for them.
 
-    Args:
-        sources: sources of the cameras as the user named them.
-        settings: settings of the run.
-        fps: frame rate of recordings, and the one asked of webcams [Hz]; None for their own.
-        tell: receives progress messages as text.
-        devices: provider of webcams; None for this machine's own.
-    Raises: SourceError: also if two are the same camera; SettingsError.
+    Raises SourceError: also if two are the same camera; SettingsError.
     """
     identities = [check_camera_source(source, camera, fps, settings, devices) for camera, source in enumerate(sources)]
     for one, other in combinations(range(len(sources)), 2):

@@ -40,12 +40,7 @@ REJOIN_NS = 1_000_000_000  # subscribers need a moment to find a reconstruction 
 
 
 class RunNotices:
-    """News of one run.
-
-    Args:
-        reconstruction: the process that puts them on the stream, None where there is none.
-        tell: the user.
-    """
+    """News of one run. reconstruction: the process that puts them on the stream, None where there is none; tell: the user."""
 
     def __init__(self, router: Router, reconstruction: ChildProcess | None, tell: Callable[[str], None]) -> None:
         self._router, self._reconstruction, self._tell = router, reconstruction, tell
@@ -93,7 +88,6 @@ class Supervisor:
     Args:
         cameras: cameras of the rig, in its order.
         reconstruction: or what only collects detections, or where else they go.
-        tell: receives progress messages as text.
         entrance: entrance for camera nodes, if any is awaited.
         clocks: see `capture.clock`.
         prepared: processes to be used before new ones are started.

@@ -66,10 +66,7 @@ class AccessUnitJoiner:
     def feed(self, data: bytes, pts: int | None, t_ns: int) -> list[AccessUnit]:
         """Take a piece of the stream; return the images that are complete now: the one before, this one, both or none.
 
-        Args:
-            data: the piece.
-            pts: its timestamp in the stream's unit, or None.
-            t_ns: when it came.
+        pts: its timestamp in the stream's unit, or None.
         """
         if self._is_slice is None:
             return [AccessUnit(data, pts, t_ns)]

@@ -80,13 +80,7 @@ def format_fourcc(value: float) -> str:
 
 
 def set_format(device: Device, backend: Backend, settings: CameraSettings) -> None:
-    """Request pixel format, size and rate, in the order the backend needs; `read_format` reads the result.
-
-    Args:
-        device: the open camera.
-        backend: by which it is opened.
-        settings: what is asked of the camera.
-    """
+    """Request pixel format, size and rate, in the order the backend needs; `read_format` reads the result."""
     code = float(cv2.VideoWriter.fourcc(*settings.fourcc))
     rate = (cv2.CAP_PROP_FPS, settings.fps)
     form = [
@@ -116,10 +110,7 @@ def read_format(device: Device, backend: Backend) -> Facts:
 def find_format_deviations(settings: CameraSettings, facts: Facts, size: tuple[int, int]) -> list[str]:
     """Return where size, pixel format and announced rate differ from the settings, for the user.
 
-    Args:
-        settings: what is asked of the camera.
-        facts: what the camera announces.
-        size: width and height of the image [px].
+    facts: what the camera announces; size: width and height of the image [px].
     """
     deviations = []
     if size != (settings.width, settings.height):
@@ -137,12 +128,6 @@ def set_controls(device: Device, backend: Backend, settings: CameraSettings, bef
     """Set exposure, gain, white balance and focus, where they differ from `before`; return deviations, for the user.
 
     A camera without a switch for automatic is automatic anyway: that is no deviation.
-
-    Args:
-        device: the open camera.
-        backend: by which it is opened.
-        settings: what is asked of the camera.
-        before: the settings in force; None: unknown.
     """
     changed = [name for name in CONTROLS if before is None or getattr(before, name) != getattr(settings, name)]
     if not backend.has_controls:
