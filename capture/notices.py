@@ -20,7 +20,9 @@ class NoticeLog:
 
         The number of suppressed notices comes with the next of their kind.
 
-        key: kind of the notice.
+        Args:
+            key: kind of the notice.
+            text: for the user.
         """
         times_ns = self._times_ns.setdefault(key, deque(maxlen=BURST))
         if len(times_ns) == BURST and t_ns - times_ns[0] < PERIOD_NS:

@@ -133,7 +133,12 @@ class Views:
 
 
 def make_empty_blobs(camera: int, index: int, t_capture_ns: int) -> Blobs:
-    """Return the view of a camera that sees nothing."""
+    """Return the view of a camera that sees nothing.
+
+    Args:
+        index: number of the frame.
+        t_capture_ns: when it was captured.
+    """
     none = np.zeros(0)
     return Blobs(camera, index, t_capture_ns, np.zeros((0, 2)), none, np.zeros((0, 3)), none)
 

@@ -23,7 +23,11 @@ ABANDONED_S = 3600.0
 def read_toml(file: Path, error_type: type[DuocapError] = FileFormatError, what: str = "", advice: str = "") -> dict[str, Any]:
     """Return the table of a TOML file.
 
-    advice: what to do, for the message of an error. Raises `error_type`: no such file, not text, not TOML.
+    Args:
+        error_type: of the error that is raised.
+        what: what the file is, for the message of an error.
+        advice: what to do, for the message of an error.
+    Raises: `error_type`: no such file, not text, not TOML.
     """
     after = f"; {advice}" if advice else ""
     try:
@@ -94,7 +98,11 @@ def write_together() -> Iterator[None]:
 def replace_file(temporary: Path, file: Path, error_type: type[DuocapError] = FileFormatError) -> None:
     """Put a whole file in another's place, at once or at the end of `write_together`.
 
-    temporary: the whole file. Raises `error_type`: it cannot be replaced.
+    Args:
+        temporary: the whole file.
+        file: the one it replaces.
+        error_type: of the error that is raised.
+    Raises: `error_type`: it cannot be replaced.
     """
     waiting = _WAITING.get()
     if waiting is None:
@@ -145,7 +153,9 @@ def remove_least_used(folder: Path, pattern: str, count: int) -> None:
     Temporary files that killed processes left behind (`open_atomically`) are removed, too, after an hour. A file that another
     process has open on Windows, or that may not be removed, stays.
 
-    pattern: such as `*.db`; count: how many are kept.
+    Args:
+        pattern: such as `*.db`.
+        count: how many are kept.
     """
     written = _sort_by_use(folder, f".{pattern}.*{PART}")
     abandoned = [file for used_s, file in written if used_s < time.time() - ABANDONED_S]

@@ -41,7 +41,12 @@ def load_settings(file: Path | None = None, sets: Sequence[str] = ()) -> Setting
 def build_settings(kind: type[T], table: Mapping[str, Any], source: str, prefix: str = "") -> T:
     """Return a settings dataclass with the values of a table; absent keys keep their defaults.
 
-    prefix: of the keys in errors, such as `detector.`. Raises SettingsError: as `load_settings`.
+    Args:
+        kind: the dataclass.
+        table: the values.
+        source: named in errors.
+        prefix: of the keys in errors, such as `detector.`.
+    Raises: SettingsError: as `load_settings`.
     """
     hints = _find_setting_types(kind)
     values = {}

@@ -60,8 +60,10 @@ def find_tuned_file(settings: Settings) -> Path:
 def add_tuned_values(settings: Settings, names: Sequence[str], tell: Callable[[str], None] = log.info) -> Settings:
     """Return the settings with the tuned values of these cameras where the user gave none.
 
-    names: name of each camera under which values are stored, in order, empty for none; tell: receives a line for each camera with
-    tuned values, or why the file cannot be used, which is no error.
+    Args:
+        settings: of the run.
+        names: name of each camera under which values are stored, in order, empty for none.
+        tell: receives a line for each camera with tuned values, or why the file cannot be used, which is no error.
     """
     file = find_tuned_file(settings)
     try:

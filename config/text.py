@@ -25,7 +25,11 @@ def read_text(path: Path, error_type: type[DuocapError] = FileFormatError, what:
 
     Text of no mark is UTF-8, or Latin-1 where it is not. What DOS programs put after the last line, a Ctrl-Z, is left out.
 
-    path: the file. Raises `error_type`: no such file, or a binary one.
+    Args:
+        path: the file.
+        error_type: of the error that is raised.
+        what: what the file is, for the message of an error.
+    Raises: `error_type`: no such file, or a binary one.
     """
     try:
         with path.open("rb") as stream:
@@ -45,7 +49,11 @@ def read_text(path: Path, error_type: type[DuocapError] = FileFormatError, what:
 def read_lines(path: Path, error_type: type[DuocapError] = FileFormatError, what: str = "the file") -> list[str]:
     """Return the lines of a text file; unlike `str.splitlines`, other separators do not end a line, such as those in a name.
 
-    path: the file. Raises `error_type`: no such file, or a binary one.
+    Args:
+        path: the file.
+        error_type: of the error that is raised.
+        what: what the file is, for the message of an error.
+    Raises: `error_type`: no such file, or a binary one.
     """
     return read_text(path, error_type, what).removesuffix("\n").split("\n")
 

@@ -1,6 +1,6 @@
 """Kernels that judge the cells of a live background: which are the body, which may become background, whether the light changed.
 
-Arguments that several kernels share are described in `kernels`.
+The state of the cells, (9, rows, columns), is described in `kernels`.
 """
 
 from typing import NamedTuple
@@ -54,8 +54,12 @@ def count_foreground(
 ) -> None:
     """Count pixels of foreground by cell in rows of cells `row` - 1 to `row` + 1.
 
-    runs: (row, first column, last), (R, 3), sorted by row; everywhere: also in unknown cells, where in the light all is
-    foreground.
+    Args:
+        runs: (row, first column, last), (R, 3), sorted by row.
+        row: number of the row of cells.
+        cells: state of every cell, by the columns at the top of the module.
+        everywhere: also in unknown cells, where in the light all is foreground.
+        counts: (rows, C); written.
     """
     first, last = (row - 1) * CELL_PX, (row + 2) * CELL_PX
     counts[max(row - 1, 0) : row + 2] = 0
@@ -89,7 +93,16 @@ def recall_row(
 ) -> None:
     """Find cells of a row that look as they did when the body was elsewhere: these are no part of the body.
 
-    kept: stored images, (H, 3 W); wait_s: how long ago the image must have been stored where a background is known.
+    Args:
+        image: BGR, (H, 3 W).
+        row: number of the row of cells.
+        t_s: time of the image.
+        kept: stored images, (H, 3 W).
+        cells: state of every cell, by the columns at the top of the module.
+        body: 1 where a cell is the body's, (rows, C).
+        moving: first and last column of cells in which something moved in the last seconds, (2,), first > last where nothing
+            did.
+        wait_s: how long ago the image must have been stored where a background is known.
     """
     height, n_bytes = image.shape
     y0, y1, size, n_columns = row * CELL_PX, min((row + 1) * CELL_PX, height), 3 * CELL_PX, cells.shape[2]
@@ -128,7 +141,13 @@ def find_body(
 
     Where nothing is known, the surroundings of movement count as well.
 
-    stack: scratch, (rows * C,). Returns the number of cells that moved.
+    Args:
+        cells: state of every cell, by the columns at the top of the module.
+        t_s: time of the image.
+        body: 1 where a cell is the body's, (rows, C); written.
+        stack: scratch, (rows * C,).
+        moving: first and last column in which something moved in the last seconds, (2,); written.
+    Returns: The number of cells that moved.
     """
     n_rows, n_columns = body.shape
     body[:, :] = 0
@@ -178,8 +197,11 @@ def compare_light(
     sums (2, 4): of the left and the right half, N_CELLS .. MEAN_SUM.
 
     Args:
+        image: BGR, (H, 3 W).
+        t_s: time of the image.
         mean: of the background, (H, 3 W).
         bounds: of the background, (2, H, 3 W).
+        cells: state of every cell, by the columns at the top of the module.
         sums: of the left and the right half, (2, 4): N_CELLS .. MEAN_SUM; written.
     """
     height, width = image.shape
@@ -216,7 +238,15 @@ def decide_row(
 
     In the dark only cells without bright spots are marked: a planted foot may stay for long.
 
-    waits: for how long a cell has to wait.
+    Args:
+        row: number of the row of cells.
+        t_s: time of the image.
+        cells: state of every cell, by the columns at the top of the module.
+        body: 1 where a cell is the body's, (rows, C).
+        counts: pixels of foreground by cell, (rows, C).
+        waits: for how long a cell has to wait.
+        dark: the room is dark.
+        absorb: marks of the cells, (C,); written.
     """
     n = 0
     for c in range(cells.shape[2]):

@@ -2,10 +2,6 @@
 
 Planes of a model (4, H, 3 W) float32: mean and sigma of the background, mean and sigma of what was there recently. Cells are
 squares of CELL_PX pixels; their state (9, rows, columns) float64 holds times in seconds, planes OCCUPIED .. KEPT_TO.
-
-In all kernels here and in `cells`: image (H, 3 W) BGR, taken at t_s; row: number of a row of cells; cells: their state; body: 1
-where a cell is the body's, (rows, C); counts: pixels of foreground by cell, (rows, C); absorb: 1 for cells that become
-background, (C,); moving: first and last column in which something moved in the last seconds, (2,), first > last for nothing.
 """
 
 from typing import NamedTuple
@@ -89,6 +85,7 @@ def write_cell_bounds(
 
     Args:
         model: mean and sigma of every pixel, (2, H, 3 W).
+        cells: state of every cell, by the columns at the top of the module.
         k: standard deviations between mean and bound.
         least: least difference between them [grey levels].
         bounds: (2, H, 3 W); written.
@@ -110,7 +107,10 @@ def write_cell_bounds(
 def accumulate_image(image: NDArray[np.uint8], total: NDArray[np.uint32], squares: NDArray[np.uint32]) -> None:
     """Add an image and its squares to sums, at most 66,000 times.
 
-    image: the values, flat; total: sum of the images, flat; squares: sum of their squares, flat.
+    Args:
+        image: the values, flat.
+        total: sum of the images, flat.
+        squares: sum of their squares, flat.
     """
     for i in range(len(image)):
         value = np.uint32(image[i])
@@ -133,7 +133,14 @@ def watch_row(
 
     image (H, 3 W); recent (2, H, 3 W), followed over memory_s; counts (rows, C) of foreground pixels.
 
-    recent: image followed over `memory_s`, (2, H, 3 W); memory_s: time over which `recent` follows the image.
+    Args:
+        image: (H, 3 W).
+        row: number of the row of cells.
+        t_s: time of the image.
+        recent: image followed over `memory_s`, (2, H, 3 W).
+        cells: state of every cell, by the columns at the top of the module.
+        counts: pixels of foreground by cell, (rows, C).
+        memory_s: time over which `recent` follows the image.
     """
     height, n_bytes = image.shape
     y0, y1, size = row * CELL_PX, min((row + 1) * CELL_PX, height), 3 * CELL_PX
@@ -176,7 +183,14 @@ def learn_row(
 
     Covered cells get brighter as the free ones did.
 
-    model: mean and sigma of every pixel, (2, H, 3 W); drift: sums of the light, (4,): MEMORY .. AFTER.
+    Args:
+        image: BGR, (H, 3 W).
+        row: number of the row of cells.
+        t_s: time of the image.
+        model: mean and sigma of every pixel, (2, H, 3 W).
+        cells: state of every cell, by the columns at the top of the module.
+        absorb: marks cells, (C,).
+        drift: sums of the light, (4,): MEMORY .. AFTER.
     """
     height, n_bytes = image.shape
     y0, y1, size = row * CELL_PX, min((row + 1) * CELL_PX, height), 3 * CELL_PX

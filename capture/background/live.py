@@ -64,7 +64,9 @@ def compute_gain_field(
     The gain of a cell is the median over its pixels, which is robust to edges of the performer. Cells with the performer take
     their neighbours' gain.
 
-    image, mean: the image and the mean of the background, (H, 3 W); free: cells without the performer, (rows, C).
+    Args:
+        image, mean: the image and the mean of the background, (H, 3 W).
+        free: cells without the performer, (rows, C).
     """
     log_gain = _compute_log_gains(image, mean, free.shape)
     log_gain[~free] = np.nan
@@ -186,8 +188,11 @@ class LiveBackground:
     def observe(self, image: Image, runs: NDArray[np.int32], t_ns: int, dark: bool = False) -> None:
         """Learn from an image.
 
-        runs: its foreground as (row, first column, last), (R, 3), sorted by row; dark: the foreground is only bright spots, above
-        the detector's threshold.
+        Args:
+            image: BGR, (H, W, 3).
+            runs: its foreground as (row, first column, last), (R, 3), sorted by row.
+            t_ns: when it was taken.
+            dark: the foreground is only bright spots, above the detector's threshold.
         """
         t_s = 1e-9 * t_ns
         height, width = image.shape[:2]

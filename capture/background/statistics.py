@@ -46,7 +46,10 @@ class BackgroundBounds:
 def compute_background_bounds(background: Background, k_sigma: float, min_difference: float) -> BackgroundBounds:
     """Return mean +- max(k sigma, least difference) as 8-bit bounds within 0..255.
 
-    k_sigma: standard deviations between mean and bound; min_difference: least difference between them [grey levels].
+    Args:
+        background: mean and standard deviation.
+        k_sigma: standard deviations between mean and bound.
+        min_difference: least difference between them [grey levels].
     """
     reach = np.maximum(k_sigma * background.std, min_difference)
     lo = np.clip(np.ceil(background.mean - reach), 0, 255).astype(np.uint8)
@@ -125,7 +128,13 @@ def sample_images(source: Source, wanted: int = 60) -> list[Image]:
 
 
 def read_images_between(source: Source, start_s: float, end_s: float) -> list[Image]:
-    """Return the images of a source between two times. start_s, end_s: the times. Raises SourceError: fewer than two images."""
+    """Return the images of a source between two times.
+
+    Args:
+        source: the recording.
+        start_s, end_s: the times.
+    Raises: SourceError: fewer than two images.
+    """
     kept: list[Image] = []
     while (frame := source.read()) is not None and frame.t_capture_ns <= end_s * 1e9:
         if frame.t_capture_ns >= start_s * 1e9:

@@ -49,6 +49,7 @@ class BlobMaker:
         """Join runs to blobs; the weight of a pixel is its brightest channel minus `level`.
 
         Args:
+            image: BGR, (H, W, 3).
             runs: (row, first column, last), (R, 3).
             level: grey level below that of all pixels of runs.
             gap_px: runs up to so far apart are joined.
@@ -59,42 +60,26 @@ class BlobMaker:
     def colored_blobs(self, image: Image, runs: NDArray[np.int32], kinds: NDArray[np.uint8], weights: Image) -> RawBlobs:
         """Join runs of one kind to blobs; the weight of a pixel is that of its colour.
 
-        runs: (row, first column, last), (R, 3); kinds: of the runs, (R,); weights: of colours BGR, (32, 32, 32).
+        Args:
+            image: BGR, (H, W, 3).
+            runs: (row, first column, last), (R, 3).
+            kinds: of the runs, (R,).
+            weights: of colours BGR, (32, 32, 32).
         """
         n = _sum_blobs(image, runs, kinds, 0.0, weights, GAP_PX, self._blob, self._sums)
         return RawBlobs(self._sums[:n].copy())
 
 
-def split_colored_runs(
-    image: Image, runs: NDArray[np.int32], kinds: Image, out: NDArray[np.int32], out_kinds: NDArray[np.uint8]
-) -> int:
-    """Split foreground runs into runs of one marker colour; return their number.
-
-    Writes out (K, 3) and out_kinds (K,), as many as fit; returns their number.
-
-    Args:
-        runs: runs of foreground as (row, first column, last), (R, 3).
-        kinds: kind of each colour, (32, 32, 32), 0 for none.
-        out: the runs, (K, 3), as many as fit; written.
-        out_kinds: their kinds, (K,); written.
-    """
-    return int(_write_colored_runs(image, runs, kinds, out, out_kinds))
-
-
-def split_brighter_runs(image: Image, runs: NDArray[np.int32], threshold: int, out: NDArray[np.int32]) -> int:
+@kernel
+def split_brighter_runs(image: NDArray[np.uint8], runs: NDArray[np.int32], threshold: int, out: NDArray[np.int32]) -> int:
     """Split foreground runs into runs brighter than a threshold; return their number.
 
     Args:
+        image: BGR, (H, W, 3).
         runs: runs of foreground as (row, first column, last), (R, 3).
         threshold: grey level.
         out: the runs, (K, 3), as many as fit; written.
     """
-    return int(_write_brighter_runs(image, runs, threshold, out))
-
-
-@kernel
-def _write_brighter_runs(image: NDArray[np.uint8], runs: NDArray[np.int32], threshold: int, out: NDArray[np.int32]) -> int:
-    """Scan the pixels of runs; start a new run after a dimmer pixel."""
     n = 0
     for i in range(len(runs)):
         y, last = runs[i, 0], -2
@@ -112,14 +97,24 @@ def _write_brighter_runs(image: NDArray[np.uint8], runs: NDArray[np.int32], thre
 
 
 @kernel
-def _write_colored_runs(
+def split_colored_runs(
     image: NDArray[np.uint8],
     runs: NDArray[np.int32],
     kinds: NDArray[np.uint8],
     out: NDArray[np.int32],
     out_kinds: NDArray[np.uint8],
 ) -> int:
-    """Scan the pixels of runs; start a new run where the kind changes."""
+    """Split foreground runs into runs of one marker colour; return their number.
+
+    Writes out (K, 3) and out_kinds (K,), as many as fit; returns their number.
+
+    Args:
+        image: BGR, (H, W, 3).
+        runs: runs of foreground as (row, first column, last), (R, 3).
+        kinds: kind of each colour, (32, 32, 32), 0 for none.
+        out: the runs, (K, 3), as many as fit; written.
+        out_kinds: their kinds, (K,); written.
+    """
     n = 0
     for i in range(len(runs)):
         y, current = runs[i, 0], 0

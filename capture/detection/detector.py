@@ -6,6 +6,7 @@ from typing import Protocol
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from capture.background.live import LiveBackground
 from capture.background.statistics import Background, BackgroundBounds, compute_background_bounds
 from capture.detection.blobs import N_SUMS, PEAK, BlobMaker, RawBlobs, split_brighter_runs, split_colored_runs
 from capture.detection.discs import fit_discs
@@ -46,34 +47,6 @@ EAGER_FRAMES, EVERY_FRAMES = 5, 15  # the threshold is estimated in every frame 
 COSTLY_FRAMES = 5  # or every fifth, while it is unknown and the estimate is slow
 STRANGE_PEAK = 0.25  # sudden change of the markers' log peak for which the threshold is estimated at once
 COSTLY_RUNS = 6_000  # more runs above some grey level are no markers, and too slow for every frame
-
-
-class BackgroundLearner(Protocol):
-    """A background that is learned from the frames themselves."""
-
-    def bounds(self) -> BackgroundBounds | None:
-        """Return the bounds, which may change in place from frame to frame; None while nothing is known."""
-        ...
-
-    def observe(self, image: Image, runs: NDArray[np.int32], t_ns: int, dark: bool) -> None:
-        """Learn from an image.
-
-        runs: its foreground as (row, first column, last), (R, 3), in the dark only bright spots; dark: the foreground is only
-        bright spots.
-        """
-        ...
-
-    def tune(self, k_sigma: float, min_difference: float) -> None:
-        """Take other settings."""
-        ...
-
-    def relearn(self, seconds: float) -> None:
-        """Learn the empty room again for some seconds."""
-        ...
-
-    def notices(self) -> list[str]:
-        """Return the notices since the last call."""
-        ...
 
 
 class LandmarkFinder(Protocol):
@@ -120,7 +93,7 @@ class Detector:
         settings: DetectorSettings,
         background: Background | None = None,
         colors_rgb: ArrayLike | None = None,
-        live: BackgroundLearner | None = None,
+        live: LiveBackground | None = None,
         min_markers: int = MIN_MARKERS,
         sought: SoughtOnBody | None = None,
     ) -> None:

@@ -37,6 +37,7 @@ def fit_discs(
     """Return the centres (K, 2) and their sigmas (K,) [px] of K discs in a blob, None where they do not fit well.
 
     Args:
+        image: BGR, (H, W, 3).
         box: first and last column, first and last row of the blob.
         blob_px: its area.
         expected_px: positions, (K, 2).

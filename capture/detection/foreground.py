@@ -43,7 +43,11 @@ class ForegroundRuns:
     def outside(self, image: Image, bounds: BackgroundBounds, gap_px: int = GAP_PX) -> NDArray[np.int32]:
         """Return runs of pixels outside the bounds in some channel.
 
-        bounds: of the background; gap_px: pixels up to so far apart are joined. Raises CalibrationError: another size of image.
+        Args:
+            image: BGR, (H, W, 3).
+            bounds: of the background.
+            gap_px: pixels up to so far apart are joined.
+        Raises: CalibrationError: another size of image.
         """
         rows = self._rows(image)
         return self._found(write_outside_runs(rows, bounds.lo, bounds.hi, gap_px, self._marks, self._pixels, self._runs))
@@ -54,6 +58,7 @@ class ForegroundRuns:
         """Return runs of pixels brighter, in some channel, than a threshold and the background.
 
         Args:
+            image: BGR, (H, W, 3).
             threshold: grey level, 0-255.
             bounds: of the background; None: unknown.
             gap_px: pixels up to so far apart are joined.

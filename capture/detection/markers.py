@@ -53,7 +53,9 @@ class DetectedMarkers:
 def find_compact_blobs(raw: RawBlobs, size: tuple[int, int], min_area_px: float) -> NDArray[np.bool_]:
     """Return which blobs have a marker's size and shape, (N,).
 
-    size: width and height of the image [px]; min_area_px: least area of a marker.
+    Args:
+        size: width and height of the image [px].
+        min_area_px: least area of a marker.
     """
     keep = np.empty(len(raw), np.bool_)
     _mark_compact_blobs(raw.sums, min_area_px, MAX_AREA_SHARE * size[0] * size[1], keep)

@@ -49,7 +49,11 @@ class Mode(StrEnum):
 def choose_mode(setting: str, image: Image, has_colors: bool) -> Mode:
     """Return the mode of a setting, by the image where it is `auto`.
 
-    setting: `auto`, `dark` or `background`; has_colors: the markers have colours. Raises SettingsError: another setting.
+    Args:
+        setting: `auto`, `dark` or `background`.
+        image: BGR, (H, W, 3).
+        has_colors: the markers have colours.
+    Raises: SettingsError: another setting.
     """
     if setting not in ("auto", "dark", "background"):
         raise SettingsError(f"detector.mode is {setting!r}; expected auto, dark or background")

@@ -59,6 +59,7 @@ class TouchingMarkers:
         """Return the markers of a frame with those that touch split.
 
         Args:
+            image: BGR, (H, W, 3).
             markers: detected in the frame.
             extents: boxes and peaks of the markers.
             table: weights of colours (32, 32, 32), None: the brightest channel is fitted.

@@ -29,7 +29,9 @@ def sigmoid(x: Floats) -> Floats:
 def refine_by_heatmaps(part: Floats, heatmaps: Floats) -> tuple[Floats, Floats]:
     """Return places moved to the centres of mass of their heatmaps, (L, 2), 0 to 1, and the heatmaps' peaks there, (L,).
 
-    part: places, (L, 2), 0 to 1; heatmaps: logits, (n, n, L).
+    Args:
+        part: places, (L, 2), 0 to 1.
+        heatmaps: logits, (n, n, L).
     """
     n = heatmaps.shape[0]
     moved, peaks = part.copy(), np.zeros(len(part))

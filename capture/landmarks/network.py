@@ -41,7 +41,9 @@ class Network:
     def run(self, image: Image, low: float = 0.0) -> list[Floats32]:
         """Return the outputs that are read, without their first dimension.
 
-        image: BGR, (n, n, 3) uint8; low: what black is to the network; white is 1.
+        Args:
+            image: BGR, (n, n, 3) uint8.
+            low: what black is to the network; white is 1.
         """
         # LiteRT wants RGB.
         values = image[None, :, :, ::-1] * np.float32((1.0 - low) / 255.0) + np.float32(low)

@@ -8,14 +8,13 @@ import logging
 import threading
 import time
 from collections.abc import Callable
-
-import numpy as np
+from dataclasses import replace
 
 from calibration.board.diagnosis import describe_seen_instead
 from calibration.board.find import find_board
 from calibration.board.pattern import Board
 from calibration.board.views import BoardView
-from capture.packets import Blobs, Frame
+from capture.packets import Blobs, Frame, make_empty_blobs
 from capture.process.board_detection import BoardDetection, encode_board_detection
 from capture.sockets.wire import BlobSender
 from capture.sources.source import Source
@@ -74,7 +73,12 @@ class BoardWatch:
         self._thread.start()
 
     def take(self, frame: Frame, blobs: Blobs, t_read_ns: int) -> None:
-        """Take the first frame after a tick; ignore others."""
+        """Take the first frame after a tick; ignore others.
+
+        Args:
+            blobs: the markers detected in it.
+            t_read_ns: when it was in memory.
+        """
         t_ns = frame.t_capture_ns
         step_ns = self._step_ns
         if 0 < self._due_ns - t_ns <= step_ns:
@@ -146,7 +150,11 @@ class BoardWatch:
 def open_board_watch(board: Board, address: str, tick_ns: int, source: Source) -> BoardWatch:
     """Return a board watch in a camera's process.
 
-    board: to be found; address: to which it sends what it sees; tick_ns: time between two frames that may be searched.
+    Args:
+        board: to be found.
+        address: to which it sends what it sees.
+        tick_ns: time between two frames that may be searched.
+        source: the camera.
     """
     return BoardWatch(board, address, tick_ns)
 
@@ -156,9 +164,8 @@ class NullDetector:
 
     def step(self, frame: Frame) -> Blobs:
         """Return no blobs, with the brightness of the image."""
-        none = np.zeros(0)
         light = float(frame.image[::16, ::16].mean())
-        return Blobs(frame.camera, frame.index, frame.t_capture_ns, np.zeros((0, 2)), none, np.zeros((0, 3)), none, light)
+        return replace(make_empty_blobs(frame.camera, frame.index, frame.t_capture_ns), light=light)
 
 
 def open_null_detector(source: Source) -> NullDetector:

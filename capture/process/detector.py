@@ -11,8 +11,11 @@ from config.settings import DetectorSettings
 def open_detector(settings: DetectorSettings, source: Source, room: RoomSettings | None = None) -> Detector:
     """Return the detector of a live source, with a background that is learned meanwhile.
 
-    settings: of the detector; room: what is known of room and performer; None: nothing, bright markers. Raises
-    LandmarksUnavailableError: landmarks are wanted, but cannot be found.
+    Args:
+        settings: of the detector.
+        source: the camera.
+        room: what is known of room and performer; None: nothing, bright markers.
+    Raises: LandmarksUnavailableError: landmarks are wanted, but cannot be found.
     """
     room = room or RoomSettings()
     live = LiveBackground(settings.k_sigma, settings.min_difference, room.learn_s)

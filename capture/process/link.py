@@ -58,7 +58,11 @@ class ReportSender:
     ) -> None:
         """Send a report, with this process's time of the processor; never waits, and is lost if nobody takes it.
 
-        counts: figures by name.
+        Args:
+            kind: what it says.
+            text: in words.
+            counts: figures by name.
+            details: facts.
         """
         told = {**(counts or {}), PROCESSOR_MS: round(1e3 * time.process_time())}
         try:

@@ -24,7 +24,6 @@ class FrameSink(Protocol):
         """Take a frame, whose image does not change any more.
 
         Args:
-            frame: the frame.
             blobs: the markers detected in it.
             t_read_ns: when it was in memory.
         """

@@ -67,7 +67,9 @@ class PreviewPublisher:
     def offer(self, frame: Frame, blobs: Blobs, late: bool = False) -> None:
         """Hand over a frame and its blobs, if somebody looks and a preview is due; the image must not change any more.
 
-        late: detection took longer than a frame; previews are rare until the next one after a frame that was in time.
+        Args:
+            blobs: the markers detected in it.
+            late: detection took longer than a frame; previews are rare until the next one after a frame that was in time.
         """
         if late:
             self._period_ns = LATE_PERIOD_NS

@@ -169,7 +169,13 @@ class Preview:
 def make_preview(
     frame: Frame, blobs: Blobs, request: PreviewRequest | None = None, overlay: DetectorOverlay | None = None
 ) -> Preview:
-    """Return what is requested of a frame, shrunk and compressed. overlay: what the detector saw; None: nothing."""
+    """Return what is requested of a frame, shrunk and compressed.
+
+    Args:
+        blobs: the markers detected in it.
+        request: what is to be shown; None: the whole image.
+        overlay: what the detector saw; None: nothing.
+    """
     request, overlay = request or PreviewRequest(), overlay or DetectorOverlay()
     size = (frame.image.shape[1], frame.image.shape[0])
     x, y, width, height = region = clip_region(request.region, size)

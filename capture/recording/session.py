@@ -28,13 +28,23 @@ def is_session(path: Path) -> bool:
 def name_part_file(folder: Path, stem: str, part: int, suffix: str) -> Path:
     """Return the file of a part: left.mkv, left.2.mkv and so on.
 
-    stem: of the camera or take; part: its number, from 1; suffix: .mkv, .csv or .mcap.
+    Args:
+        folder: of the session.
+        stem: of the camera or take.
+        part: its number, from 1.
+        suffix: .mkv, .csv or .mcap.
     """
     return folder / (f"{stem}{suffix}" if part == 1 else f"{stem}.{part}{suffix}")
 
 
 def list_recording_parts(folder: Path, stem: str, suffix: str) -> list[Path]:
-    """Return the files of a camera or take in order. stem: of the camera or take; suffix: mkv or mcap."""
+    """Return the files of a camera or take in order.
+
+    Args:
+        folder: of the session.
+        stem: of the camera or take.
+        suffix: mkv or mcap.
+    """
     found = {}
     for file in folder.iterdir():
         match = PART.fullmatch(file.name)

@@ -175,7 +175,12 @@ class VideoSink:
         self._n_reported, self._notice_due_s = 0, 0.0
 
     def take(self, frame: Frame, blobs: Blobs, t_read_ns: int) -> None:
-        """Take an image; never waits."""
+        """Take an image; never waits.
+
+        Args:
+            blobs: the markers detected in it.
+            t_read_ns: when it was in memory.
+        """
         recording = self._recording
         size = (frame.image.shape[1], frame.image.shape[0])
         restarted = size != self._size or frame.index <= self._last_index

@@ -168,7 +168,10 @@ class ClockFilter:
 def compute_offset_bounds(samples: Iterable[ClockSample], t_ns: int, drift: float) -> tuple[int, int]:
     """Return the least and largest offset that all samples allow [ns].
 
-    t_ns: at which time; drift: of the clocks at most, either way.
+    Args:
+        samples: round trips.
+        t_ns: at which time.
+        drift: of the clocks at most, either way.
     """
     aged = [(sample, round(drift * abs(t_ns - sample.t3_ns))) for sample in samples]
     # The question's bound is as old as t0, a round trip more: the drift of that time is added too.

@@ -58,7 +58,12 @@ class NodeAdmission:
         return self._slots[name].holder if name in self._slots else b""
 
     def take(self, node: bytes, report: Report, t_ns: int) -> tuple[Order | None, tuple[str, Report] | None]:
-        """Take a report of a node; return the answer, and (camera, report) to pass on. node: identity of its connection."""
+        """Take a report of a node; return the answer, and (camera, report) to pass on.
+
+        Args:
+            node: identity of its connection.
+            report: of the node.
+        """
         if report.kind is ReportKind.CLOCK:
             return _answer_clock(report, t_ns), None
         if report.kind is ReportKind.HELLO:

@@ -58,7 +58,10 @@ def find_key_settings(stream: StreamSettings) -> KeySettings:
 def secure_server_socket(socket: "zmq.Socket[Any]", address: str, keys: KeySettings | None = None) -> str:
     """Prepare a socket for binding (keys, IPv6, keep-alive); return the address to bind.
 
-    Raises EndpointError: other machines would reach the address without keys; KeyFileError: a key cannot be read.
+    Args:
+        address: asked for.
+        keys: which keys are used; None: the user's own, for other machines only.
+    Raises: EndpointError: other machines would reach the address without keys; KeyFileError: a key cannot be read.
     """
     keys = keys or KeySettings()
     host, plain = _parse_address(address)
@@ -84,7 +87,10 @@ def secure_server_socket(socket: "zmq.Socket[Any]", address: str, keys: KeySetti
 def secure_client_socket(socket: "zmq.Socket[Any]", address: str, keys: KeySettings | None = None) -> str:
     """Prepare a socket for connecting; return the address to connect to: loopback for one that means all interfaces.
 
-    Raises EndpointError: an invalid address; KeyFileError: a key is missing.
+    Args:
+        address: asked for.
+        keys: which keys are used; None: the user's own, for other machines only.
+    Raises: EndpointError: an invalid address; KeyFileError: a key is missing.
     """
     keys = keys or KeySettings()
     host, plain = _parse_address(address)
@@ -174,8 +180,11 @@ def _enable_keep_alive(socket: "zmq.Socket[Any]", host: str) -> None:
 def bind_socket(socket: "zmq.Socket[Any]", address: str, keys: KeySettings | None, setting: str) -> str:
     """Bind a socket; return its address, with a free port for port 0.
 
-    setting: name of the setting that holds the address. Raises EndpointError: the address is invalid, taken, not of this machine,
-    or open to others without keys; KeyFileError.
+    Args:
+        address: asked for.
+        keys: which keys are used; None: the user's own, for other machines only.
+        setting: name of the setting that holds the address.
+    Raises: EndpointError: the address is invalid, taken, not of this machine, or open to others without keys; KeyFileError.
     """
     plain = secure_server_socket(socket, address, keys)
     try:
@@ -193,7 +202,13 @@ def bind_socket(socket: "zmq.Socket[Any]", address: str, keys: KeySettings | Non
 
 
 def connect_socket(socket: "zmq.Socket[Any]", address: str, keys: KeySettings | None) -> None:
-    """Connect a socket; close it on failure. Raises EndpointError: an invalid address; KeyFileError: its key is unknown."""
+    """Connect a socket; close it on failure.
+
+    Args:
+        address: asked for.
+        keys: which keys are used; None: the user's own, for other machines only.
+    Raises: EndpointError: an invalid address; KeyFileError: its key is unknown.
+    """
     try:
         socket.connect(secure_client_socket(socket, address, keys))
     except zmq.ZMQError as error:

@@ -113,7 +113,12 @@ def read_public_key(file: Path) -> bytes:
 def add_public_key(folder: Path, kind: str, name: str, public: bytes) -> Path:
     """Write a public key to clients/NAME.key or servers/NAME.key; return the file.
 
-    kind: `clients` or `servers`. Raises KeyFileError: an invalid name or key, or the file cannot be written.
+    Args:
+        folder: of the keys.
+        kind: `clients` or `servers`.
+        name: of the peer.
+        public: the key.
+    Raises: KeyFileError: an invalid name or key, or the file cannot be written.
     """
     file = find_peer_file(folder, kind, name)
     try:
@@ -127,7 +132,14 @@ def add_public_key(folder: Path, kind: str, name: str, public: bytes) -> Path:
 
 
 def remove_public_key(folder: Path, kind: str, name: str) -> Path:
-    """Delete a public key; return its file. kind: `clients` or `servers`. Raises KeyFileError: there is none of that name."""
+    """Delete a public key; return its file.
+
+    Args:
+        folder: of the keys.
+        kind: `clients` or `servers`.
+        name: of the peer.
+    Raises: KeyFileError: there is none of that name.
+    """
     file = find_peer_file(folder, kind, name)
     if not file.is_file():
         known = ", ".join(read_public_keys(folder, kind)) or "none"
@@ -148,7 +160,14 @@ def read_public_keys(folder: Path, kind: str) -> dict[str, bytes]:
 
 
 def find_peer_file(folder: Path, kind: str, name: str) -> Path:
-    """Return the file of a peer's key. kind: `clients` or `servers`. Raises KeyFileError: an invalid name."""
+    """Return the file of a peer's key.
+
+    Args:
+        folder: of the keys.
+        kind: `clients` or `servers`.
+        name: of the peer.
+    Raises: KeyFileError: an invalid name.
+    """
     plain = name.strip("[]").replace(":", "-").lower() if kind == SERVERS else name
     if not NAME.fullmatch(plain):
         raise KeyFileError(f"{name!r} is no name for a key; use letters, digits, dots, - and _, such as blender-laptop")

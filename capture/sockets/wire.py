@@ -55,7 +55,10 @@ def unpack_map(payload: bytes, max_bytes: int = MAX_MESSAGE_BYTES) -> dict[str, 
 def read_message_field(content: dict[str, Any], key: str, kind: type | tuple[type, ...]) -> Any:
     """Return a field of a message.
 
-    kind: type it must have; a bool is no number. Raises MalformedMessageError: missing, or of another type.
+    Args:
+        content: decoded message.
+        kind: type it must have; a bool is no number.
+    Raises: MalformedMessageError: missing, or of another type.
     """
     value = content.get(key)
     kinds = kind if isinstance(kind, tuple) else (kind,)
@@ -68,7 +71,10 @@ def read_message_field(content: dict[str, Any], key: str, kind: type | tuple[typ
 def read_int_field(content: dict[str, Any], key: str, low: int = 0, high: int = INT64_MAX) -> int:
     """Return an integer field of a message.
 
-    low, high: range, ends included. Raises MalformedMessageError: missing, of another type or out of range.
+    Args:
+        content: of the message.
+        low, high: range, ends included.
+    Raises: MalformedMessageError: missing, of another type or out of range.
     """
     value: int = read_message_field(content, key, int)
     if not low <= value <= high:
@@ -79,8 +85,11 @@ def read_int_field(content: dict[str, Any], key: str, low: int = 0, high: int = 
 def read_float_field(content: dict[str, Any], key: str, columns: int, dtype: str = "<f8") -> Floats:
     """Return a packed array field of a message, (n, columns) float64.
 
-    columns: number of columns of the array; dtype: type of its packed numbers. Raises MalformedMessageError: missing, incomplete
-    or non-finite.
+    Args:
+        content: of the message.
+        columns: number of columns of the array.
+        dtype: type of its packed numbers.
+    Raises: MalformedMessageError: missing, incomplete or non-finite.
     """
     data: bytes = read_message_field(content, key, bytes)
     row_bytes = columns * np.dtype(dtype).itemsize
@@ -147,7 +156,9 @@ def decode_blobs(payload: bytes) -> SentBlobs:
 def _read_part(content: dict[str, Any], key: str, high: float) -> float:
     """Return a number from 0 to `high`, 0 where an older camera node sends none. Raises MalformedMessageError.
 
-    high: end of the range, included.
+    Args:
+        content: of the message.
+        high: end of the range, included.
     """
     value = float(read_message_field(content, key, (int, float))) if key in content else 0.0
     if not 0.0 <= value <= high:

@@ -54,7 +54,12 @@ class HealthCondition:
     _seen: bool = False
 
     def step(self, seen: bool, t_ns: int, text: str = "") -> bool:
-        """Take what is seen now; return whether the condition went on or off. seen: it is seen now."""
+        """Take what is seen now; return whether the condition went on or off.
+
+        Args:
+            seen: it is seen now.
+            text: for the user.
+        """
         if seen:
             self.text = text
         if self._since_ns is None or seen != self._seen or t_ns < self._since_ns:

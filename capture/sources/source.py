@@ -97,8 +97,12 @@ def register_source(recognises: Callable[[str], bool], opener: Opener) -> None:
 def open_source(spec: str | Path, camera: int, fps: float | None = None, seconds: Floats | None = None) -> Source:
     """Open a source by the user's text: a video file, a folder of images, or a registered kind.
 
-    camera: 0 left, 1 right; fps: overrides the announced rate; seconds: time of each frame, (N,) [s]. Raises SourceError: nothing
-    there, or nothing that can be read as frames.
+    Args:
+        spec: the user's text.
+        camera: 0 left, 1 right.
+        fps: overrides the announced rate.
+        seconds: time of each frame, (N,) [s].
+    Raises: SourceError: nothing there, or nothing that can be read as frames.
     """
     text = str(spec)
     if fps is not None and not 0.1 <= fps <= 1000.0:

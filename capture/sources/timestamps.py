@@ -47,7 +47,14 @@ class StampWriter:
         self._whole = 0
 
     def write(self, index: int, t_capture_ns: int, t_read_ns: int, stamp: str) -> None:
-        """Add the line of one image."""
+        """Add the line of one image.
+
+        Args:
+            index: of the image.
+            t_capture_ns: when it was captured.
+            t_read_ns: when it was in memory.
+            stamp: kind of the timestamp.
+        """
         self._lines.append(f"{index},{t_capture_ns},{t_read_ns},{stamp}")
 
     def flush(self) -> None:

@@ -71,7 +71,11 @@ class MatchedBlobs(NamedTuple):
 def find_candidates(views: Views, pair: tuple[int, int], rig: Rig, s: MatchSettings, predicted_m: Floats) -> Candidates:
     """Return the possible pairs of blobs of two views, ordered by the first, then the second.
 
-    pair: numbers of the two cameras; predicted_m: (M, 3).
+    Args:
+        views: what the cameras saw at one time.
+        pair: numbers of the two cameras.
+        s: of the matching.
+        predicted_m: (M, 3).
     """
     first, second = views[pair[0]], views[pair[1]]
     most = len(first) * len(second)

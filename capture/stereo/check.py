@@ -186,6 +186,9 @@ def measure_rig_fit(rig: Rig, pairs: Sequence[Views], settings: MatchSettings) -
 
     A pair's quality is the sum of 1 / (1 + (d / GOOD_PX)^2) over its matches by the smaller number of blobs; the median over
     pairs is robust to time skew during fast motion.
+
+    Args:
+        pairs: what two cameras saw, at several times.
     """
     qualities, distances, matched = [], [np.zeros(0)], []
     for pair in pairs:

@@ -29,7 +29,9 @@ def drop_outvoted_views(views: Views, rig: Rig, expected_m: Floats) -> Views:
     Views are only left out where two at least, and all but the outvoted, are as expected: where the prediction is wrong, no two
     views are, and all stay.
 
-    expected_m: predicted markers, (M, 3) world.
+    Args:
+        views: what the cameras saw at one time.
+        expected_m: predicted markers, (M, 3) world.
     """
     judged = [blobs for blobs in views.present if len(blobs) >= MIN_BLOBS]
     if len(judged) < 3:
@@ -59,6 +61,7 @@ def choose_views(views: Views, rig: Rig, marker_m: Floats, n_views: int) -> View
     One view after the other is left out, always the one without which the errors grow least; of equals the last.
 
     Args:
+        views: of the moment.
         rig: of their cameras.
         marker_m: where the markers were a moment ago, (M, 3) [m] world.
         n_views: to be kept, one at least.

@@ -55,7 +55,11 @@ class BlobPairs(NamedTuple):
 def match_clusters(views: Views, seeing: list[int], rig: Rig, s: MatchSettings, predicted_m: Floats) -> MatchedBlobs:
     """Return the points of three views or more.
 
-    seeing: numbers of the cameras that see something; predicted_m: predicted markers, (M, 3) world [m].
+    Args:
+        views: what the cameras saw at one time.
+        seeing: numbers of the cameras that see something.
+        s: of the matching.
+        predicted_m: predicted markers, (M, 3) world [m].
     """
     blobs, lenses = [views[camera] for camera in seeing], [rig.cameras[camera] for camera in seeing]
     table, cameras = make_blob_table(blobs, lenses), pack_cameras(lenses)
@@ -103,6 +107,7 @@ def _compute_marker_cost(
     Args:
         blobs: of each view, whose rows in their order are those of the edges.
         cameras: of these views.
+        edges: the pairs.
         predicted_m: markers, (M, 3) [m] world.
         sigma_m: of each of them [m].
     """
@@ -173,6 +178,8 @@ def score_pairs(cameras: Floats, table: BlobTable, edges: BlobPairs, unseen: flo
     markers lie on each other's epipolar lines in all views; only the place along the line then tells that they are no point.
 
     Args:
+        cameras: (V, 22).
+        edges: the pairs.
         unseen: cost of a camera that does not see a point, which the cheapest two pairs with a blob of it save where they and the
             blob's distance from the image of the pair's point cost less.
         sigma_px: usual distance from that image, beside the point's own uncertainty.
@@ -257,6 +264,7 @@ def grow_clusters(
     """Join pairs of blobs, in an order, to clusters whose blobs meet in one point.
 
     Args:
+        cameras: (V, 22).
         first, second: rows of the pairs' blobs, (E,).
         order: numbers of pairs, (K,).
         limit_px: farthest that a blob may be from the image of its point.
@@ -286,7 +294,9 @@ def grow_clusters(
 def triangulate_clusters(cameras: Floats, table: BlobTable, member: Ints) -> tuple[Floats, Floats]:
     """Return the points of clusters, (P, 3) [m], and their covariances, (P, 3, 3) [m^2].
 
-    member: rows of the table, (P, V), -1 for none.
+    Args:
+        cameras: (V, 22).
+        member: rows of the table, (P, V), -1 for none.
     """
     seen: Bools = np.ascontiguousarray(member.T >= 0)
     row = np.where(seen, member.T, 0)

@@ -13,7 +13,10 @@ from config.jit import kernel
 def frame_from_view(views: Views, camera_index: int, blob_of_marker: Ints) -> MarkerFrame:
     """Return the marker frame of one view, without triangulation.
 
-    camera_index: number of the view's camera; blob_of_marker: (M,), -1 for none.
+    Args:
+        views: what the cameras saw at one time.
+        camera_index: number of the view's camera.
+        blob_of_marker: (M,), -1 for none.
     """
     n, blobs, n_views = len(blob_of_marker), views[camera_index], len(views)
     found = blob_of_marker >= 0
@@ -47,7 +50,13 @@ class LabelledPoints(NamedTuple):
 
 
 def build_marker_frame(views: Views, points: Points, choice: Ints) -> MarkerFrame:
-    """Return the marker frame of labelled points. choice: point of each marker, (M,), -1 for none."""
+    """Return the marker frame of labelled points.
+
+    Args:
+        views: what the cameras saw at one time.
+        points: of the views.
+        choice: point of each marker, (M,), -1 for none.
+    """
     n = len(choice)
     taken = LabelledPoints(np.zeros(n, bool), np.zeros((n, 3)), np.zeros((n, 3, 3)), np.zeros(n), np.full((len(views), n), -1))
     _take_points(points.point_m, points.covariance_m2, points.epipolar_px, make_read_only(points.blob), choice, taken)

@@ -29,7 +29,9 @@ def match(views: Views, rig: Rig, settings: MatchSettings, predicted_m: ArrayLik
     Points behind a camera or outside min_depth_m..max_depth_m are no candidates; with a time skew the epipolar tolerance grows
     by skew_px_s.
 
-    predicted_m: predicted markers, (M, 3) world [m]; None or empty: no prediction.
+    Args:
+        views: what the cameras saw at one time.
+        predicted_m: predicted markers, (M, 3) world [m]; None or empty: no prediction.
     """
     predicted = make_read_only(NO_PREDICTION if predicted_m is None else np.asarray(predicted_m, float).reshape(-1, 3))
     seeing = [camera for camera, blobs in enumerate(views.blobs) if blobs is not None and len(blobs)]

@@ -84,7 +84,9 @@ def find_agreed_distance(votes: Floats, n: int, start: VoteResult | None) -> Vot
 def select_slow_blobs(before: Blobs, now: Blobs, across: Floats) -> Floats:
     """Return the blobs of a view that have hardly moved in one direction since the last one, (N, 2) raw [px].
 
-    before, now: the blobs of the last view and of this one; across: the direction, (2,), a unit vector.
+    Args:
+        before, now: the blobs of the last view and of this one.
+        across: the direction, (2,), a unit vector.
     """
     if not len(before) or not len(now):
         return np.zeros((0, 2))
@@ -300,7 +302,10 @@ class PairWatch:
 def _describe_move(start: VoteResult, now: VoteResult, moved: bool, of_body: bool) -> str:
     """Return how it shows that a camera has moved.
 
-    start, now: results; moved: most markers agree on another distance, else on none; of_body: they are landmarks.
+    Args:
+        start, now: results.
+        moved: most markers agree on another distance, else on none.
+        of_body: they are landmarks.
     """
     what, scale = ("landmarks of the body", SMALLER) if of_body else ("markers", 1.0)
     if moved:

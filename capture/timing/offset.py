@@ -118,7 +118,9 @@ class TimeOffsetEstimator:
     def add(self, frame: MarkerFrame, rig: Rig, used_s: tuple[float, ...]) -> None:
         """Add the labelled markers of one frame.
 
-        frame: brought to one time with the corrections of `used_s`; used_s: the corrections, by camera.
+        Args:
+            frame: brought to one time with the corrections of `used_s`.
+            used_s: the corrections, by camera.
         """
         shared = frame.seen & frame.seen[self._camera] & frame.valid
         partner = next((camera for camera in range(len(rig)) if camera != self._camera and shared[camera].any()), self._partner)
@@ -250,7 +252,9 @@ def compute_signed_errors(F: Floats, ideal_px: Floats, velocity_px_s: Floats) ->
     As the distance of one moving point stays 0, moving the right view forward is moving the left one back: either view's
     velocity gives the growth; the mean is returned, half the difference is its noise.
 
-    F: fundamental matrix, (3, 3); ideal_px, velocity_px_s: undistorted points and their velocities, (2, M, 2).
+    Args:
+        F: fundamental matrix, (3, 3).
+        ideal_px, velocity_px_s: undistorted points and their velocities, (2, M, 2).
     """
     left, right = (np.concatenate([px, np.ones((len(px), 1))], axis=1) for px in ideal_px)
     to_right, to_left = left @ F.T, right @ F
@@ -269,7 +273,8 @@ def fit_slope_robustly(x: Floats, y: Floats, sigma: Floats, x_noise: Floats) -> 
     Args:
         x, y: (K,).
         sigma: of every row, up to a common scale, which comes from the residuals and is at least 0.1.
-        x_noise: samples of the noise in x, whose squares are subtracted from those of x, which would otherwise make k too small.
+        x_noise: samples of the noise in x, whose squares are subtracted from those of x, which would otherwise make k too
+            small.
     """
     k, weight0, least = 0.0, 1.0 / sigma**2, 1e-300
     weight, scale = weight0, 1.0

@@ -128,7 +128,10 @@ def measure_speeds(before: Blobs | None, blobs: Blobs, history: BlobHistory) -> 
     Where there are as many blobs as in the frame before, the downward speed comes from the two sorted lists of heights, which
     needs no links: many are missed at a take-off.
 
-    before: blobs of the frame before; None: there is none; blobs: of this frame.
+    Args:
+        before: blobs of the frame before; None: there is none.
+        blobs: of this frame.
+        history: where the blobs were before.
     """
     old = history.known > 1
     alike = before is not None and len(before) == len(blobs) and blobs.t_capture_ns > before.t_capture_ns
@@ -146,7 +149,9 @@ def measure_speeds(before: Blobs | None, blobs: Blobs, history: BlobHistory) -> 
 def describe_offset_search(method: OffsetMethod, camera: int, found: OffsetMeasurement | None) -> str:
     """Return the result of a search for one camera, for the user.
 
-    method: by which it was searched; found: None: nothing was found.
+    Args:
+        method: by which it was searched.
+        found: None: nothing was found.
     """
     name = CAMERA_NAMES[camera]
     if found is None:

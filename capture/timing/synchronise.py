@@ -54,12 +54,22 @@ class _Clock:
         return replace(found, offset_ms=self.setting_ms + 1e3 * self.in_use_s, estimate_ms=self.setting_ms + found.estimate_ms)
 
     def correct(self, offset_ms: float, sigma_ms: float) -> None:
-        """Use an offset of a camera's timestamps that was found by other means, from now on."""
+        """Use an offset of a camera's timestamps that was found by other means, from now on.
+
+        Args:
+            offset_ms: by which they are late.
+            sigma_ms: its standard deviation.
+        """
         self.offset.set(1e-3 * (offset_ms - self.setting_ms), 1e-3 * sigma_ms)
         self.in_use_s, self.pending = self.offset.applied_s, None
 
     def learn(self, frame: MarkerFrame, rig: Rig, used_s: tuple[float, ...]) -> None:
-        """Estimate the offset from labelled markers. used_s: the offsets in use for them, by camera."""
+        """Estimate the offset from labelled markers.
+
+        Args:
+            frame: the labelled markers.
+            used_s: the offsets in use for them, by camera.
+        """
         self.offset.add(frame, rig, used_s)
         wanted = self.offset.applied_s
         if wanted != (self.in_use_s if self.pending is None else self.pending[1]):
@@ -103,7 +113,12 @@ class Synchroniser:
         return self._clocks[camera].estimate
 
     def correct(self, offset_ms: float, sigma_ms: float = 0.5, camera: int = 1) -> None:
-        """Use an offset of a camera's timestamps that was found by other means, from now on."""
+        """Use an offset of a camera's timestamps that was found by other means, from now on.
+
+        Args:
+            offset_ms: by which they are late.
+            sigma_ms: its standard deviation.
+        """
         if 0 < camera < len(self._clocks):
             self._clocks[camera].correct(offset_ms, sigma_ms)
 
@@ -126,7 +141,11 @@ class Synchroniser:
         return views
 
     def learn(self, frame: MarkerFrame | None, rig: Rig) -> None:
-        """Estimate the offset from labelled markers."""
+        """Estimate the offset from labelled markers.
+
+        Args:
+            frame: the labelled markers.
+        """
         if frame is None or not self._settings.estimate:
             return
         used_s = next((used_s for t_ns, used_s in self._made if t_ns == frame.t_capture_ns), None)

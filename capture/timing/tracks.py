@@ -265,7 +265,11 @@ def extrapolate_blobs(blobs: Blobs, history: BlobHistory, ahead_s: Floats | floa
     Positions are interpolated by a parabola through the last three. A blob without a track stays, and its sigma grows by the
     usual speed; that of others grows by how much their track bends.
 
-    ahead_s: after they were seen (negative: before), one value or (N,) [s]; t_ns: their new timestamp; None: the old one.
+    Args:
+        blobs: the markers detected in it.
+        history: where the blobs were before.
+        ahead_s: after they were seen (negative: before), one value or (N,) [s].
+        t_ns: their new timestamp; None: the old one.
     """
     n = len(blobs)
     ahead = np.empty(n)

@@ -78,7 +78,9 @@ def calibrate_demo_subject(stage: DemoScene, database: Path, settings: Settings)
 
     With one camera the second is there for this.
 
-    Raises CalibrationError: no T-pose seen.
+    Args:
+        stage: scene with the performer.
+    Raises: CalibrationError: no T-pose seen.
     """
     performer = stage.performer
     if len(performer.rig) == 1:
@@ -135,7 +137,14 @@ def run_demo(
 ) -> DemoReport:
     """Calibrate, start the processes, listen like a client until the performance ends, and report.
 
-    Raises DuocapError: for what the user can mend.
+    Args:
+        demo: scene and outputs of the demo.
+        tell: receives progress messages as text.
+        progress: called with the share done and the last state.
+        prepared: processes for it.
+
+    Raises:
+        DuocapError: for what the user can mend.
     """
     n_views = demo.n_views
     stage = stage_demo(demo.seconds, n_views, demo.has_markers)

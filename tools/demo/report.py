@@ -98,6 +98,7 @@ def build_demo_report(
     """Build the report of a demo: compare the poses heard with the truth.
 
     Args:
+        skeleton: skeleton of the stream.
         heard: poses as they came.
         truth: joint positions (N, J, 3) [m] at seconds after the start (N,).
         t_start_ns: begin of the performance [ns].

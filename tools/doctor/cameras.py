@@ -63,7 +63,12 @@ class CameraProbe:
 def examine_cameras(
     settings: Settings, devices: DeviceProvider | None = None, folder: Path = Path("/dev")
 ) -> list[DoctorFinding]:
-    """Examine every camera for about a second: its pictures, and what hinders it. folder: folder of the devices on Linux."""
+    """Examine every camera for about a second: its pictures, and what hinders it.
+
+    Args:
+        devices: provider of webcams; None for this machine's own.
+        folder: folder of the devices on Linux.
+    """
     wanted = settings.camera
     try:
         backend = choose_backend(wanted.backend)
@@ -120,8 +125,10 @@ def probe_cameras(openers: Sequence[Opener], open_s: float = OPEN_S) -> list[Cam
 def probe_camera(opener: Opener, open_s: float = OPEN_S, meeting: Barrier | None = None) -> CameraProbe:
     """Open a camera for a second in a process of its own, so that a driver that hangs, or crashes, takes nothing with it.
 
-    open_s: time that opening may take [s]; meeting: barrier at which the processes of cameras that are read at once wait for each
-    other.
+    Args:
+        opener: opens the camera.
+        open_s: time that opening may take [s].
+        meeting: barrier at which the processes of cameras that are read at once wait for each other.
     """
     context = multiprocessing.get_context("spawn")
     answers: multiprocessing.Queue[CameraProbe] = context.Queue()
@@ -169,8 +176,11 @@ def _probe_in_process(opener: Opener, answers: "multiprocessing.Queue[CameraProb
 def measure_source(opener: Opener, clock: Callable[[], int] = now_ns, meeting: Barrier | None = None) -> CameraProbe:
     """Return the figures of a source over a second.
 
-    clock: returns the time [ns]; meeting: barrier at which those that are read at the same time wait, once the source is open or
-    cannot be opened. Raises the exceptions of opening and reading.
+    Args:
+        opener: opens the source.
+        clock: returns the time [ns].
+        meeting: barrier at which those that are read at the same time wait, once the source is open or cannot be opened.
+    Raises: the exceptions of opening and reading.
     """
     try:
         source = opener()
@@ -199,7 +209,13 @@ def _wait_at_barrier(meeting: Barrier | None) -> None:
 
 
 def judge_local_camera(camera: LocalCamera, look: CameraProbe, wanted: CameraSettings) -> DoctorFinding:
-    """Judge the pictures of a webcam against the settings. wanted: settings that are asked of it."""
+    """Judge the pictures of a webcam against the settings.
+
+    Args:
+        camera: the webcam.
+        look: result of probing the camera.
+        wanted: settings that are asked of it.
+    """
     who = f"{camera.label!r} ({', '.join(part for part in (str(camera.index), camera.usb, camera.path) if part)})"
     figures = _collect_probe_figures(look) | {
         "index": camera.index,
@@ -277,7 +293,10 @@ def judge_concurrent_rates(
 ) -> DoctorFinding:
     """Return whether cameras that are read at once reach the rates of each alone; if not, which share a cable, and what to do.
 
-    alone, together: results of probing each camera, by label; place: bus and port of a device.
+    Args:
+        found: the webcams.
+        alone, together: results of probing each camera, by label.
+        place: bus and port of a device.
     """
     told = [f"{label!r} {_format_rate(probe)}" for label, probe in together.items()]
     short = [label for label, probe in together.items() if probe.error or probe.rate_hz < SLOW_SHARE * alone[label].rate_hz]

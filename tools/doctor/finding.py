@@ -43,12 +43,24 @@ def report_good(area: str, text: str, **figures: Any) -> DoctorFinding:
 
 
 def report_note(area: str, text: str, fix: str = "", **figures: Any) -> DoctorFinding:
-    """Report something worth knowing."""
+    """Report something worth knowing.
+
+    Args:
+        area: subject of the finding.
+        text: text of the finding.
+        fix: advice on how to mend it.
+    """
     return DoctorFinding(area, Severity.NOTE, text, fix, figures or None)
 
 
 def report_bad(area: str, text: str, fix: str, **figures: Any) -> DoctorFinding:
-    """Report a problem that hinders a run."""
+    """Report a problem that hinders a run.
+
+    Args:
+        area: subject of the finding.
+        text: text of the finding.
+        fix: advice on how to mend it.
+    """
     return DoctorFinding(area, Severity.BAD, text, fix, figures or None)
 
 

@@ -210,7 +210,13 @@ def _find_running_stream(settings: Settings) -> tuple[dict[str, Any] | None, Ser
 
 
 def examine_stream(settings: Settings, info: dict[str, Any], client: ServiceClient) -> list[DoctorFinding]:
-    """Examine the running stream: who publishes, rate, latency, and every camera."""
+    """Examine the running stream: who publishes, rate, latency, and every camera.
+
+    Args:
+        settings: settings of the stream.
+        info: description that the stream gives of itself.
+        client: client of its service.
+    """
     try:
         offset_ns = client.clock_offset()
         heard = _receive_messages(settings, offset_ns)

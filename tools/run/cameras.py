@@ -25,7 +25,6 @@ from capture.sources.webcam.backends import V4L2, choose_backend, describe_open_
 from capture.sources.webcam.names import CameraIdentity, check_different, identify_camera
 from capture.sources.webcam.settings import check_settings
 from capture.sources.webcam.webcam import DeviceProvider, Webcam
-from config.arrays import Floats
 from config.errors import SourceError
 from config.markers import MarkerSet
 from config.per_camera import add_tuned_values, find_camera_settings
@@ -74,25 +73,15 @@ def is_recorded(source: str) -> bool:
     return source != NODE and not ADDRESS.match(source) and find_camera_kind(source) is CameraKind.RECORDED
 
 
-def open_network(source: str, camera: int, fps: float | None, seconds: Floats | None) -> Source:
-    """Open a camera of the network.
-
-    fps: asked of the camera; None: its own; seconds: not used: only recordings have times of their own. Raises SourceError.
-    """
-    return (MjpegHttp if is_mjpeg_url(source) else Rtsp)(source, camera, fps)
-
-
-def open_webcam(source: str, camera: int, fps: float | None, seconds: Floats | None) -> Source:
-    """Open a webcam as it is by default, for commands that have no settings for it.
-
-    fps: asked of the camera; None: its own; seconds: not used: only recordings have times of their own. Raises SourceError,
-    SettingsError.
-    """
-    return open_camera(source, camera, fps, CameraSettings())
-
-
-register_source(lambda source: is_mjpeg_url(source) or is_rtsp_url(source), open_network)
-register_source(lambda source: source.isascii() and source.isdigit(), open_webcam)
+register_source(
+    lambda source: is_mjpeg_url(source) or is_rtsp_url(source),
+    lambda source, camera, fps, seconds: (MjpegHttp if is_mjpeg_url(source) else Rtsp)(source, camera, fps),
+)
+# A webcam as it is by default, for commands that have no settings for it.
+register_source(
+    lambda source: source.isascii() and source.isdigit(),
+    lambda source, camera, fps, seconds: open_camera(source, camera, fps, CameraSettings()),
+)
 
 
 def open_camera(
@@ -106,9 +95,12 @@ def open_camera(
     """Open a source, in whatever process, as often as needed.
 
     Args:
+        source: source of the pictures as the user named it.
+        camera: number of the camera in the rig.
         fps: frame rate of recordings, and the one asked of webcams [Hz]; None for their own.
         settings: settings of webcams.
         identity: identity of the webcam, if known already, so that it is found again after others came and went.
+        devices: provider of webcams; None for this machine's own.
     Raises: SourceError, SettingsError.
     """
     if find_camera_kind(source) is not CameraKind.WEBCAM:
@@ -123,7 +115,13 @@ def _merge_camera_request(settings: CameraSettings, fps: float | None) -> Camera
 
 
 def find_webcam(source: str, settings: CameraSettings, devices: DeviceProvider) -> CameraIdentity:
-    """Find the webcam that is meant. Raises SourceError: none, or several; SettingsError: no such backend."""
+    """Find the webcam that is meant.
+
+    Args:
+        source: source of the pictures as the user named it.
+        devices: provider of webcams; None for this machine's own.
+    Raises: SourceError: none, or several; SettingsError: no such backend.
+    """
     backend = choose_backend(settings.backend)
     return identify_camera(source, devices.lister(backend))
 
@@ -131,8 +129,10 @@ def find_webcam(source: str, settings: CameraSettings, devices: DeviceProvider) 
 def describe_room(markers: MarkerSet, learn_s: float, landmarks: str) -> RoomSettings:
     """Return what detectors need to know of room and performer.
 
-    learn_s: time at the start in which the performer is out of view [s]; landmarks: the model that finds the body's, `off` for
-    none.
+    Args:
+        markers: that the performer wears.
+        learn_s: time at the start in which the performer is out of view [s].
+        landmarks: the model that finds the body's, `off` for none.
     """
     colors = tuple((float(r), float(g), float(b)) for r, g, b in markers.color_rgb[markers.has_color])
     return RoomSettings(colors, learn_s, landmarks, bool(markers.worn.any()))
@@ -148,7 +148,14 @@ def plan_camera(
 ) -> CameraPlan | AwaitedNode:
     """Plan one camera of a run.
 
-    source: CAM as above; fps: frame rate of recordings, and the one asked of webcams [Hz]. Raises SourceError, SettingsError.
+    Args:
+        source: CAM as above.
+        camera: number of the camera in the rig.
+        settings: settings of the whole run.
+        fps: frame rate of recordings, and the one asked of webcams [Hz].
+        room: settings for learning the background.
+        devices: provider of webcams; None for this machine's own.
+    Raises: SourceError, SettingsError.
     """
     own, room = find_camera_settings(settings, camera), room or RoomSettings()
     if source == NODE:
@@ -173,7 +180,12 @@ def check_camera_source(
 
     A recording is opened and closed again, a webcam looked for, an address taken apart. Gives which webcam it is, if it is one.
 
-    Raises SourceError, SettingsError.
+    Args:
+        source: source of the pictures as the user named it.
+        camera: number of the camera in the rig.
+        fps: frame rate of recordings, and the one asked of webcams [Hz]; None for their own.
+        devices: provider of webcams; None for this machine's own.
+    Raises: SourceError, SettingsError.
     """
     kind = find_camera_kind(source)
     if kind is CameraKind.RECORDED:
@@ -202,7 +214,12 @@ def check_camera_sources(
 ) -> Settings:
     """Check the cameras before anything is started; return the settings with the tuned values for them.
 
-    Raises SourceError: also if two are the same camera; SettingsError.
+    Args:
+        sources: sources of the cameras as the user named them.
+        fps: frame rate of recordings, and the one asked of webcams [Hz]; None for their own.
+        tell: receives progress messages as text.
+        devices: provider of webcams; None for this machine's own.
+    Raises: SourceError: also if two are the same camera; SettingsError.
     """
     identities = [check_camera_source(source, camera, fps, settings, devices) for camera, source in enumerate(sources)]
     for one, other in combinations(range(len(sources)), 2):

@@ -30,7 +30,15 @@ from stream.recording.outputs import SessionTake
 
 
 def open_pipeline(rig: Rig, subject: Subject, database: Path, settings: Settings) -> Pipeline:
-    """Open the database and make the pipeline with the clock of live runs. Raises DatabaseError."""
+    """Open the database and make the pipeline with the clock of live runs.
+
+    Args:
+        rig: the cameras.
+        subject: the performer.
+        database: database of motions.
+        settings: settings of the run.
+    Raises: DatabaseError.
+    """
     return Pipeline(rig, subject, open_database(database), settings, clock=now_ns)
 
 
@@ -87,7 +95,10 @@ def open_sink(
 def open_sink_again(open_first: Callable[..., StreamSink], record: Path | None, part: int) -> StreamSink:
     """Open the sink again within a run whose reconstruction was restarted: a recording goes on in another file.
 
-    open_first: opens the sink; record: the file or session that was recorded to; part: number of the restart.
+    Args:
+        open_first: opens the sink.
+        record: the file or session that was recorded to.
+        part: number of the restart.
     """
     if record is not None and not is_session(record):
         record = record.with_name(f"{record.stem}.{part}{record.suffix}")
@@ -119,7 +130,10 @@ def plan_reconstruction(
 ) -> ReconstructionPlan:
     """Plan the reconstruction of cameras at `fps`: views may be half a frame time apart, and a tenth for jitter.
 
-    rig: the rig as calibrated or in the world.
+    Args:
+        rig: the rig as calibrated or in the world.
+        fps: frame rate of the cameras [Hz].
+        files: read and written beside the stream.
     """
     rig = place_rig_in_world(rig, subject.world)
     open_first = partial(open_sink, rig, subject, settings, session, tuple(files.outputs), cameras=True)

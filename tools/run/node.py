@@ -38,7 +38,18 @@ def plan_node(
     tell: Callable[[str], None],
     devices: DeviceProvider | None = None,
 ) -> NodePlan:
-    """Plan a node. Raises DuocapError: a source that cannot be."""
+    """Plan a node.
+
+    Args:
+        settings: settings of this machine.
+        camera: name of the camera in the rig.
+        source: source of the pictures as the user named it.
+        address: address at which the run listens.
+        fps: frame rate of recordings, and the one asked of webcams [Hz]; None for their own.
+        tell: receives progress messages as text.
+        devices: provider of webcams; None for this machine's own.
+    Raises: DuocapError: a source that cannot be.
+    """
     index = CAMERA_NAMES.index(camera)
     identity = check_camera_source(source, index, fps, settings, devices)
     names = ["", ""]
@@ -63,7 +74,17 @@ def _open_and_report(opener: Callable[[], Source], tell: Callable[[str], None]) 
 
 
 def run_node(settings: Settings, camera: str, source: str, address: str, fps: float | None, tell: Callable[[str], None]) -> None:
-    """Serve one run after the other until Ctrl-C. Raises DuocapError: a source or an address that cannot be."""
+    """Serve one run after the other until Ctrl-C.
+
+    Args:
+        settings: settings of this machine.
+        camera: name of the camera in the rig.
+        source: source of the pictures as the user named it.
+        address: address at which the run listens.
+        fps: frame rate of recordings, and the one asked of webcams [Hz]; None for their own.
+        tell: receives progress messages as text.
+    Raises: DuocapError: a source or an address that cannot be.
+    """
     cv2.setNumThreads(1)
     plan = plan_node(settings, camera, source, address, fps, tell)
     with raise_on_interrupt(), contextlib.suppress(KeyboardInterrupt):

@@ -71,7 +71,12 @@ def _prepared_main(connection: Connection, modules: Sequence[str]) -> None:
 
 
 def start_process(target: Callable[..., None], arguments: tuple[Any, ...], name: str) -> SpawnProcess:
-    """Start a process, whose numerical libraries have one thread. target: a function of a module."""
+    """Start a process, whose numerical libraries have one thread.
+
+    Args:
+        target: a function of a module.
+        arguments: arguments of the main function.
+    """
     process = multiprocessing.get_context("spawn").Process(target=target, args=arguments, name=name, daemon=True)
     with limit_threads():
         process.start()

@@ -64,8 +64,14 @@ def record_cameras(
 ) -> RecordReport:
     """Record until the sources end, so many seconds have passed, or Ctrl-C.
 
-    seconds: None: until the sources end [s]; tell: news; show: a line a second, of which the newest counts. Raises DuocapError
-    for what the user can mend.
+    Args:
+        cameras: sources of the cameras as the user named them.
+        folder: folder of the new session.
+        fps: frame rate of recordings, and the one asked of webcams [Hz]; None for their own.
+        seconds: None: until the sources end [s].
+        tell: news.
+        show: a line a second, of which the newest counts.
+    Raises: DuocapError for what the user can mend.
     """
     settings = check_camera_sources(cameras, settings, fps, tell)
     session = choose_session_name()

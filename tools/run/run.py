@@ -75,7 +75,11 @@ class LiveRun:
 def run_live(settings: Settings, what: LiveRun, tell: Tell, show: Show) -> RunReport:
     """Run until all sources end or Ctrl-C, and report.
 
-    tell: news in words; show: once a second. Raises DuocapError for what the user can mend.
+    Args:
+        what: the cameras, the performer and the outputs.
+        tell: news in words.
+        show: once a second.
+    Raises: DuocapError for what the user can mend.
     """
     settings = check_camera_sources(what.cameras, settings, what.fps, tell, what.devices)
     for words in (format_rig_quality(what.rig), format_missing_world(what.rig, what.subject.world)):
@@ -122,7 +126,11 @@ def run_live(settings: Settings, what: LiveRun, tell: Tell, show: Show) -> RunRe
 
 
 def plan_live_run(settings: Settings, what: LiveRun, session: str) -> tuple[ReconstructionPlan, NodeEntrance | None]:
-    """Plan the reconstruction, and where nodes come in if the run has any."""
+    """Plan the reconstruction, and where nodes come in if the run has any.
+
+    Args:
+        what: the cameras, the performer and the outputs.
+    """
     fps = what.fps or DEFAULT_FPS
     files = RunFiles(what.outputs, what.record, what.style, what.save_style)
     plan = plan_reconstruction(what.rig, what.subject, what.database, settings, session, fps, files)
@@ -133,7 +141,13 @@ def plan_live_run(settings: Settings, what: LiveRun, session: str) -> tuple[Reco
 
 
 def tell_style_saved(file: Path | None, saved: bool, tell: Tell) -> None:
-    """Say whether a style was saved, where that was wanted. file: file of the style; None if none was wanted."""
+    """Say whether a style was saved, where that was wanted.
+
+    Args:
+        file: file of the style; None if none was wanted.
+        saved: whether it was written.
+        tell: receives progress messages as text.
+    """
     if file is not None:
         tell(f"the style is in {file}" if saved else f"no style was learned, so {file} is not written; move more, for longer")
 

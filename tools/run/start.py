@@ -59,7 +59,14 @@ class StartProgress:
 
 
 def await_cameras(run: Supervisor, sources: Sequence[str], tell: Tell, third: str = SOLVER) -> None:
-    """Wait until all is ready, with progress in words. third: description of the process beside the cameras. Raises RunError."""
+    """Wait until all is ready, with progress in words.
+
+    Args:
+        sources: sources of the cameras as the user named them.
+        tell: receives progress messages as text.
+        third: description of the process beside the cameras.
+    Raises: RunError.
+    """
     host = run.entrance.removeprefix("tcp://")
     for name, source in zip(CAMERA_NAMES, sources, strict=False):
         if find_camera_kind(source) is CameraKind.NODE:
@@ -108,7 +115,13 @@ def format_missing_world(rig: Rig, world: World | None) -> str:
 
 
 def format_opened_camera(name: str, counts: Mapping[str, int], details: Mapping[str, int | float | str]) -> str:
-    """Return in words which camera has opened, and its deviations from the settings."""
+    """Return in words which camera has opened, and its deviations from the settings.
+
+    Args:
+        name: name of the camera.
+        counts: counts of its process.
+        details: details that its process told.
+    """
     called = details.get("name") or details.get("address")
     parts = [f"{name} camera: {called}" if called else f"{name} camera"]
     if counts.get("width"):
@@ -123,7 +136,9 @@ def format_opened_camera(name: str, counts: Mapping[str, int], details: Mapping[
 def wait_for_empty_room(run: Supervisor, seconds: float, tell: Tell) -> None:
     """Count down until the background is learned, looking after the processes meanwhile.
 
-    seconds: until the background is learned [s].
+    Args:
+        seconds: until the background is learned [s].
+        tell: receives progress messages as text.
     """
     tell(f"please step out of all cameras' view: the background is learned for {seconds:g} s, in {STEP_OUT_S}")
     for left_s in range(STEP_OUT_S, 0, -1):

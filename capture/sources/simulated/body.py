@@ -169,7 +169,13 @@ def draw_worn_offsets(
     A marker less than its radius above the surface (T-pose) is moved outward from its bone; one that would float is moved to
     the surface, unless it is so far away that it must be on a prop.
 
-    sigma_m: standard deviation of the placement in each axis.
+    Args:
+        skeleton: of the performer.
+        body: the body around it.
+        markers: the set that is worn.
+        radius_m: of the markers.
+        sigma_m: standard deviation of the placement in each axis.
+        seed: of the random errors.
     """
     G, p = _compute_rest_pose(skeleton)
     cones = body.posed(G, p)
@@ -204,7 +210,12 @@ def _find_outward_direction(nominal_m: Floats, bone_m: Floats) -> Floats:
 def add_props(skeleton: Skeleton, body: ConeBody, markers: MarkerSet, offset_m: Floats, radius_m: float) -> ConeBody:
     """Return the body with a stick from the joint to every marker far outside it, ending short of the marker.
 
-    offset_m: of the markers in their joints' frames, (M, 3).
+    Args:
+        skeleton: of the performer.
+        body: the body around it.
+        markers: the set that is worn.
+        offset_m: of the markers in their joints' frames, (M, 3).
+        radius_m: of the markers.
     """
     G, p = _compute_rest_pose(skeleton)
     cones = body.posed(G, p)

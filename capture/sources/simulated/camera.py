@@ -26,7 +26,8 @@ def draw_shutter_times(scene: SimulatedScene, camera: int, duration_s: float) ->
 
     t_k = offset + k / fps (1 + drift) + jitter_k. The latest camera has the whole skew, so no time is negative.
 
-    duration_s: of the motion.
+    Args:
+        duration_s: of the motion.
     """
     count = math.floor(duration_s * scene.fps + 1e-6) + 1
     offset = 0.001 * (PHASES[camera] * scene.skew_ms - min(scene.skew_ms, 0.0))

@@ -195,7 +195,13 @@ class Renderer:
         self._pool = np.asarray(np.rint(256.0 * rng.standard_normal(empty.size + POOL_EXTRA, np.float32)), np.int16)
 
     def image(self, view: CameraView, radius_m: float, noise_at: int) -> Bytes:
-        """Return one frame, BGR. noise_at: offset of the noise, any integer >= 0."""
+        """Return one frame, BGR.
+
+        Args:
+            view: what the camera sees.
+            radius_m: of the markers.
+            noise_at: offset of the noise, any integer >= 0.
+        """
         image = self.background.copy()
         if view.body is not None and not self.sensor.dark:
             self._draw_body(image, view.body)

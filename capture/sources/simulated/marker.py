@@ -148,7 +148,10 @@ def compute_ellipse_covariance(camera: Camera, points_m: Floats, radius_m: float
     ray moves no image point, so J J' needs no projection to the tangent plane. The second-order shift of the outline's middle,
     at most f tan(theta) (r / z)^2, is 0.01 px for a 25 mm sphere at 2 m and is left out.
 
-    camera: that sees them; points_m: centres of the spheres, (M, 3) world; radius_m: of the spheres.
+    Args:
+        camera: that sees them.
+        points_m: centres of the spheres, (M, 3) world.
+        radius_m: of the spheres.
     """
     packed, J = pack_camera(camera), np.zeros((len(points_m), 2, 3))
     for point, derivative in zip(np.asarray(points_m, float), J, strict=True):
@@ -160,6 +163,7 @@ def draw_marker(image: Bytes, path_px: Floats, covariance: Floats, color_bgr: Fl
     """Draw one marker into a BGR image.
 
     Args:
+        image: BGR, (H, W, 3); drawn into.
         path_px: its centre at start, middle and end of the exposure, (3, 2) [px], interpolated by a parabola.
         covariance: of `compute_ellipse_covariance`, (2, 2) [px^2].
         color_bgr: (3,), above 255 for a saturated reflection.
@@ -173,6 +177,7 @@ def draw_markers(image: Bytes, packed: Floats, markers: DrawnMarkers, blur_px: f
     """Draw the visible part of every marker into a BGR image, far ones first, as an ellipse of its area about its middle.
 
     Args:
+        image: BGR, (H, W, 3); drawn into.
         packed: the camera, (22,).
         markers: what is drawn; colours as in `draw_marker`.
         blur_px: as in `draw_marker`.

@@ -40,7 +40,9 @@ TURN_S_PER_RAD = 0.6  # added for the rotation to the motion's first heading
 def slerp_to_rotvecs(first: Floats, second: Floats, u: Floats) -> Floats:
     """Return rotation vectors between unit quaternions of one hemisphere, (S, J, 3) [rad].
 
-    first, second: xyzw, (S, J, 4); u: share of the way from first to second, (S, 1).
+    Args:
+        first, second: xyzw, (S, J, 4).
+        u: share of the way from first to second, (S, 1).
     """
     angle = np.arccos(np.clip(np.sum(first * second, axis=-1), -1.0, 1.0))
     small = angle < 1e-4
@@ -63,7 +65,11 @@ def align_quaternion_signs(matrices: Floats) -> Floats:
 
 
 def move_clip(clip: Clip, R: Floats, t: Floats) -> Clip:
-    """Return a clip moved by x -> R x + t. R, t: rotation, (3, 3), and translation, (3,) [m]."""
+    """Return a clip moved by x -> R x + t.
+
+    Args:
+        R, t: rotation, (3, 3), and translation, (3,) [m].
+    """
     rotvec = clip.rotvec.copy()
     local = local_from_charted(rotvec)[:, 0]
     full = np.broadcast_to(np.eye(3), (len(rotvec), N_JOINTS, 3, 3)).copy()
@@ -99,7 +105,9 @@ def _measure_lowest(clip: Clip, body: ConeBody) -> Floats:
 def place_on_stage(clip: Clip, body: ConeBody, turn_rad: float) -> Clip:
     """Return a clip rotated to face +Z on average, its floor at 0 and its middle at the origin.
 
-    turn_rad: further rotation about the vertical.
+    Args:
+        body: the body around it.
+        turn_rad: further rotation about the vertical.
     """
     clip = move_clip(clip, _rotation_about_y(turn_rad - _measure_facing_rad(clip)), np.zeros(3))
     _, p = compute_forward_kinematics(clip.skeleton, clip.rotvec, clip.root_m)
@@ -112,7 +120,9 @@ def place_on_stage(clip: Clip, body: ConeBody, turn_rad: float) -> Clip:
 def prepend_tpose(clip: Clip, body: ConeBody, tpose_s: float) -> Clip:
     """Return a clip on the stage with a T-pose that faces the cameras, and a blend to the first pose, before it.
 
-    tpose_s: duration of the T-pose.
+    Args:
+        body: the body around it.
+        tpose_s: duration of the T-pose.
     """
     if tpose_s <= 0.0:
         return clip
@@ -143,7 +153,9 @@ def place_stage(rig: Rig, points_m: Floats, distance_m: float) -> tuple[Floats, 
     """Return rotation and translation of the stage in the world of a rig: upright in its images, facing its first two cameras,
     all in view.
 
-    points_m: that the motion reaches, (S, 3), scene; distance_m: from the cameras; 0: the least at which they see all.
+    Args:
+        points_m: that the motion reaches, (S, 3), scene.
+        distance_m: from the cameras; 0: the least at which they see all.
     """
     facing = rig.cameras[:2]
     up = np.array([0.0, 1.0, 0.0])

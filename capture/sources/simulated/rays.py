@@ -254,7 +254,11 @@ def compute_visibility(center_m: Floats, markers_m: Floats, radius_m: float, con
 
     A marker inside the body by less than `SKIN_M` towards the camera is not hidden by it.
 
-    center_m: optical centre, (3,) world; markers_m: centres, (M, 3) world.
+    Args:
+        center_m: optical centre, (3,) world.
+        markers_m: centres, (M, 3) world.
+        radius_m: of the markers.
+        cones: of the body.
     """
     out = np.empty((len(markers_m), 4))
     points = np.ascontiguousarray(markers_m, np.float64)

@@ -71,6 +71,7 @@ def describe_open_failure(index: int, backend: Backend, dev: Path = DEV, proc: P
 
     Args:
         index: of the camera.
+        backend: by which it is opened.
         dev, proc: the system's folders of devices and processes.
         platform: name of the system, as `sys.platform`.
     """

@@ -191,7 +191,12 @@ def locate_camera(identity: CameraIdentity, cameras: Sequence[LocalCamera]) -> i
 
 
 def check_different(one: CameraIdentity | None, other: CameraIdentity | None, names: tuple[str, str]) -> None:
-    """Raise SourceError if two are the same camera. one, other: None: a source of another kind; names: of the two in the rig."""
+    """Raise SourceError if two are the same camera.
+
+    Args:
+        one, other: None: a source of another kind.
+        names: of the two in the rig.
+    """
     if one is not None and one == other:
         raise SourceError(
             f"{names[0]} and {names[1]} are the same camera, {one.label!r}; give each once (duocap doctor names all)"

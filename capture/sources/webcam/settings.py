@@ -1,8 +1,6 @@
 """Apply settings to a camera, read them back, and describe where they differ."""
 
 import math
-from collections.abc import Mapping
-from dataclasses import fields, replace
 from typing import Any, Protocol
 
 import cv2
@@ -39,26 +37,6 @@ def check_settings(settings: CameraSettings) -> None:
         parse_number(name, getattr(settings, name))
 
 
-def change_settings(settings: CameraSettings, changes: Mapping[str, int | float | str]) -> CameraSettings:
-    """Return settings with some changed by name; a number becomes text where the setting is text. Raises SettingsError."""
-    kinds = {field.name: type(getattr(settings, field.name)) for field in fields(settings)}
-    unknown = [name for name in changes if name not in kinds]
-    if unknown:
-        raise SettingsError(f"camera.{unknown[0]} is no setting of a camera; known: {', '.join(kinds)}")
-    try:
-        values: dict[str, Any] = {name: _convert_value(kinds[name], value) for name, value in changes.items()}
-        return replace(settings, **values)
-    except ValueError:
-        raise SettingsError(f"camera: {dict(changes)} holds what is no number where one is expected") from None
-
-
-def _convert_value(kind: type, value: float | str) -> int | float | str:
-    """Return a value as the type of a setting. Raises ValueError."""
-    if kind is str:
-        return value if isinstance(value, str) else f"{value:g}"
-    return int(value) if kind is int else float(value)
-
-
 def parse_number(name: str, text: str) -> float | None:
     """Return the number of a setting, None for auto. Raises SettingsError."""
     if text.strip().lower() == AUTO:
@@ -80,7 +58,12 @@ def format_fourcc(value: float) -> str:
 
 
 def set_format(device: Device, backend: Backend, settings: CameraSettings) -> None:
-    """Request pixel format, size and rate, in the order the backend needs; `read_format` reads the result."""
+    """Request pixel format, size and rate, in the order the backend needs; `read_format` reads the result.
+
+    Args:
+        backend: by which it is opened.
+        settings: what is asked of the camera.
+    """
     code = float(cv2.VideoWriter.fourcc(*settings.fourcc))
     rate = (cv2.CAP_PROP_FPS, settings.fps)
     form = [
@@ -110,7 +93,10 @@ def read_format(device: Device, backend: Backend) -> Facts:
 def find_format_deviations(settings: CameraSettings, facts: Facts, size: tuple[int, int]) -> list[str]:
     """Return where size, pixel format and announced rate differ from the settings, for the user.
 
-    facts: what the camera announces; size: width and height of the image [px].
+    Args:
+        settings: what is asked of the camera.
+        facts: what the camera announces.
+        size: width and height of the image [px].
     """
     deviations = []
     if size != (settings.width, settings.height):
@@ -128,6 +114,11 @@ def set_controls(device: Device, backend: Backend, settings: CameraSettings, bef
     """Set exposure, gain, white balance and focus, where they differ from `before`; return deviations, for the user.
 
     A camera without a switch for automatic is automatic anyway: that is no deviation.
+
+    Args:
+        backend: by which it is opened.
+        settings: what is asked of the camera.
+        before: the settings in force; None: unknown.
     """
     changed = [name for name in CONTROLS if before is None or getattr(before, name) != getattr(settings, name)]
     if not backend.has_controls:
