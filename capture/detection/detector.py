@@ -1,7 +1,6 @@
 """From a frame to blobs: one step for live capture and replay, with what a camera's detector learns meanwhile."""
 
 from dataclasses import dataclass
-from typing import Protocol
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -36,7 +35,8 @@ from capture.detection.mode import (
     measure_light,
 )
 from capture.detection.touching import BlobExtents, TouchingMarkers
-from capture.packets import Blobs, Frame, Landmarks
+from capture.landmarks.paced import PacedLandmarks
+from capture.packets import Blobs, Frame
 from config.arrays import Image
 from config.errors import CalibrationError
 from config.settings import DetectorSettings
@@ -49,22 +49,12 @@ STRANGE_PEAK = 0.25  # sudden change of the markers' log peak for which the thre
 COSTLY_RUNS = 6_000  # more runs above some grey level are no markers, and too slow for every frame
 
 
-class LandmarkFinder(Protocol):
-    """Finds the landmarks of the body."""
-
-    def step(self, frame: Frame) -> Landmarks | None:
-        """Return those of one frame, None where nobody is found."""
-
-    def details(self) -> dict[str, float]:
-        """Return figures for the status."""
-
-
 @dataclass(frozen=True, slots=True)
 class SoughtOnBody:
     """What is sought on the body: markers, and landmarks by a finder where there is one."""
 
     markers: bool = True
-    landmarks: LandmarkFinder | None = None
+    landmarks: PacedLandmarks | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -16,6 +16,7 @@ from calibration.board.pattern import Board
 from calibration.board.views import BoardView
 from capture.packets import Blobs, Frame, make_empty_blobs
 from capture.process.board_detection import BoardDetection, encode_board_detection
+from capture.process.plan import FrameSink
 from capture.sockets.wire import BlobSender
 from capture.sources.source import Source
 
@@ -52,8 +53,8 @@ def choose_search_interval_ns(took_ms: float, tick_ns: int = TICK_NS) -> int:
     return step
 
 
-class BoardWatch:
-    """Finds a board in one camera's frames and sends what it sees to an address; a `capture.process.plan.FrameSink`.
+class BoardWatch(FrameSink):
+    """Finds a board in one camera's frames and sends what it sees to an address.
 
     find, why: search functions, replaced in tests.
     """

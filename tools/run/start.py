@@ -147,22 +147,3 @@ def wait_for_empty_room(run: Supervisor, seconds: float, tell: Tell) -> None:
         t_next_ns = now_ns() + NS_PER_S
         while now_ns() < t_next_ns:
             run.turn(50)
-
-
-class DelayedNotice:
-    """Words that are due at a time, said once."""
-
-    def __init__(self, tell: Tell) -> None:
-        self._tell = tell
-        self._due: list[tuple[int, str]] = []
-
-    def at(self, t_ns: int, words: str) -> None:
-        """Say something at a time."""
-        self._due.append((t_ns, words))
-
-    def turn(self, t_ns: int) -> None:
-        """Tell the news that are due."""
-        due = [words for at_ns, words in self._due if at_ns <= t_ns]
-        self._due = [(at_ns, words) for at_ns, words in self._due if at_ns > t_ns]
-        for words in due:
-            self._tell(words)

@@ -9,7 +9,6 @@ from numpy.typing import NDArray
 
 from capture.background.kernels import CELL_PX, write_cell_bounds
 from capture.background.live import LiveBackground, compute_gain_field, scale_planes
-from capture.background.statistics import Background
 from capture.detection.foreground import ForegroundRuns
 from capture.sources.simulated.image import render_room
 from capture.sources.simulated.performer import make_scene_performer
@@ -182,15 +181,14 @@ def test_learning_anew_on_order(empty: Picture) -> None:
     assert not studio.background.learning and studio.look(moved).mean() < 1e-3
 
 
-def test_given_background_and_settings() -> None:
-    mean, std = np.full((32, 48, 3), 100.0, np.float32), np.full((32, 48, 3), 3.0, np.float32)
-    live = LiveBackground(6.0, 12.0, background=Background(mean, std))
+def test_settings_count_for_what_is_known() -> None:
+    live, image = LiveBackground(6.0, 12.0, 0.1), np.full((32, 48, 3), 100, np.uint8)
     assert live.bounds() is None, "before the first image"
-    image = np.full((32, 48, 3), 100, np.uint8)
-    live.observe(image, np.zeros((0, 3), np.int32), 0)
+    for k in range(2):
+        live.observe(image, np.zeros((0, 3), np.int32), k * 200_000_000)
     bounds = live.bounds()
     assert bounds is not None
-    assert (bounds.lo[5, 7], bounds.hi[5, 7]) == (82, 118)
+    assert (bounds.lo[5, 7], bounds.hi[5, 7]) == (88, 112)
     live.tune(2.0, 15.0)
     assert (bounds.lo[31, 143], bounds.hi[31, 143]) == (85, 115)
 

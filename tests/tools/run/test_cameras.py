@@ -36,7 +36,6 @@ from tools.run.cameras import (
 from tools.run.node import plan_node
 from tools.run.parts import AwaitedNode
 from tools.run.run import LiveRun, run_live
-from tools.run.start import DelayedNotice
 
 WEBCAM = CameraSettings(backend="v4l2", width=320, height=240, fps=30.0)
 
@@ -172,16 +171,6 @@ def test_a_run_of_two_webcams_tells_what_they_are_and_how_they_did(tmp_path: Pat
     right = statuses[-1].cameras["right"]
     assert right["name"] == "Right Cam" and right["frames"] > 20 and int(right["damaged"]) > 2
     assert int(lines[0].split()[0]) > 20 and any("right camera (Right Cam)" in line and " damaged" in line for line in lines)
-
-
-def test_words_that_are_due_are_told_once() -> None:
-    told = list[str]()
-    later = DelayedNotice(told.append)
-    later.at(100, "now")
-    later.at(300, "then")
-    for t_ns in (0, 100, 200, 300, 400):
-        later.turn(t_ns)
-    assert told == ["now", "then"]
 
 
 def test_cameras_are_given_in_the_order_of_the_rig() -> None:
