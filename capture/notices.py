@@ -23,7 +23,6 @@ class NoticeLog:
         Args:
             key: kind of the notice.
             text: for the user.
-            t_ns: the time.
         """
         times_ns = self._times_ns.setdefault(key, deque(maxlen=BURST))
         if len(times_ns) == BURST and t_ns - times_ns[0] < PERIOD_NS:

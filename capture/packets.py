@@ -136,7 +136,6 @@ def make_empty_blobs(camera: int, index: int, t_capture_ns: int) -> Blobs:
     """Return the view of a camera that sees nothing.
 
     Args:
-        camera: number of the camera.
         index: number of the frame.
         t_capture_ns: when it was captured.
     """

@@ -24,7 +24,6 @@ def read_toml(file: Path, error_type: type[DuocapError] = FileFormatError, what:
     """Return the table of a TOML file.
 
     Args:
-        file: the file.
         error_type: of the error that is raised.
         what: what the file is, for the message of an error.
         advice: what to do, for the message of an error.
@@ -155,7 +154,6 @@ def remove_least_used(folder: Path, pattern: str, count: int) -> None:
     process has open on Windows, or that may not be removed, stays.
 
     Args:
-        folder: the folder.
         pattern: such as `*.db`.
         count: how many are kept.
     """

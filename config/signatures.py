@@ -47,12 +47,8 @@ def type_from_plain(plain: Plain) -> Any:
         return types.Omitted(plain["omitted"])
     if "literal" in plain:
         return types.literal(plain["literal"])
-    return types.BaseTuple.from_types([type_from_plain(one) for one in plain["tuple"]], import_named_class(plain.get("class")))
-
-
-def import_named_class(name: str | None) -> Any:
-    """Return the class of a tuple, None for a bare one. Raises ImportError, ValueError."""
-    return None if name is None else import_named_object(name)
+    kind = import_named_object(plain["class"]) if "class" in plain else None
+    return types.BaseTuple.from_types([type_from_plain(one) for one in plain["tuple"]], kind)
 
 
 def import_named_object(name: str) -> Any:

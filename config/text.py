@@ -46,16 +46,12 @@ def read_text(path: Path, error_type: type[DuocapError] = FileFormatError, what:
     return text.replace("\r\n", "\n").replace("\r", "\n")
 
 
-def read_lines(path: Path, error_type: type[DuocapError] = FileFormatError, what: str = "the file") -> list[str]:
+def read_lines(path: Path, what: str = "the file") -> list[str]:
     """Return the lines of a text file; unlike `str.splitlines`, other separators do not end a line, such as those in a name.
 
-    Args:
-        path: the file.
-        error_type: of the error that is raised.
-        what: what the file is, for the message of an error.
-    Raises: `error_type`: no such file, or a binary one.
+    what: what the file is, for the message of an error. Raises FileFormatError: no such file, or a binary one.
     """
-    return read_text(path, error_type, what).removesuffix("\n").split("\n")
+    return read_text(path, what=what).removesuffix("\n").split("\n")
 
 
 def _find_mark(data: bytes) -> tuple[bytes, str]:

@@ -15,7 +15,7 @@ from database.builtin import make_demo_performance
 from database.clips import Clip
 from database.geometry.rotations import matrix_from_rotvec
 from tests.support.cameras.mjpeg import encoded
-from tools.demo.demo import SCENE, DemoScene, calibrate_demo_subject
+from tools.demo.demo import SCENE, calibrate_demo_subject
 
 BEGIN_S, REACH_S = 2.0, 3.0  # of the demo: from the T-pose into the first moves, and back
 SKEW_S = 0.005  # by which the right camera is later, as one that is not synchronised
@@ -56,7 +56,7 @@ def build_looped_scene(
     """
     scene = replace(SCENE, width_px=size[0], height_px=size[1], skew_ms=1e3 * SKEW_S, views=n_views)
     performer = make_scene_performer(scene, make_demo_performance(scene.fps, BEGIN_S + reach_s + 1.0))
-    subject = calibrate_demo_subject(DemoScene(performer, performer.duration_s), database, Settings())
+    subject = calibrate_demo_subject(performer, database, Settings())
     rig, person = folder / "rig.toml", folder / "subject.toml"
     write_rig_toml(rig, performer.rig)
     write_subject(person, subject)

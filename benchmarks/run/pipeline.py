@@ -27,16 +27,17 @@ from calibration.subject.subject import Subject
 from capture.process.detector import open_detector
 from capture.process.plan import CameraPlan
 from capture.sources.simulated.camera import SimulatedCamera
-from capture.sources.simulated.performer import make_scene_performer
+from capture.sources.simulated.performer import Performer, make_scene_performer
 from config.settings import Settings
 from database.builtin import make_demo_performance
 from database.store import open_database
 from reconstruct.pose import TrackingState
+from stream.protocol.latency import Receipt, compute_latency
 from stream.protocol.messages import PoseMessage
 from stream.publish.subscriber import Subscriber
 from tests.support.ports import free_address
-from tools.demo.demo import SCENE, DemoScene, calibrate_demo_subject
-from tools.demo.report import compute_latencies_ms, select_measured_poses
+from tools.demo.demo import SCENE, calibrate_demo_subject
+from tools.demo.report import select_measured
 from tools.run.live import plan_reconstruction
 from tools.run.supervisor import Supervisor, choose_session_name
 
@@ -70,7 +71,7 @@ CASES = (
 class PipelineScene:
     """What runs at one image size need: performer, subject and stored frames."""
 
-    show: DemoScene
+    performer: Performer
     subject: Subject
     stored: StoredFrames
 
@@ -105,13 +106,12 @@ def build_scene(size: tuple[int, int], database: Path, folder: Path, drawn_s: fl
     """
     scene = replace(SCENE, width_px=size[0], height_px=size[1])
     performer = make_scene_performer(scene, make_demo_performance(scene.fps, FIRST_S + drawn_s + 1.0))
-    stage = DemoScene(performer, performer.duration_s)
     folder.mkdir(parents=True)
     stored = StoredFrames(folder, size, scene.fps, 0, False)
     frames = range(round(FIRST_S * scene.fps), round((FIRST_S + drawn_s) * scene.fps))
     for camera in (0, 1):
         store_frames(stored, SimulatedCamera(scene, camera, performer), camera, frames)
-    return PipelineScene(stage, calibrate_demo_subject(stage, database, Settings()), stored)
+    return PipelineScene(performer, calibrate_demo_subject(performer, database, Settings()), stored)
 
 
 def run_paced(scene: PipelineScene, case: Case, database: Path, seconds: float) -> Run:
@@ -128,7 +128,7 @@ def run_paced(scene: PipelineScene, case: Case, database: Path, seconds: float) 
     stored = replace(scene.stored, n_shown=round(seconds * scene.stored.fps), jpeg=case.jpeg)
     detector = partial(build_decoding_detector if case.jpeg else open_detector, settings.detector)
     left, right = (CameraPlan(camera, partial(open_stored, stored, camera), detector, paced=True) for camera in (0, 1))
-    session, rig = choose_session_name(), scene.show.performer.rig
+    session, rig = choose_session_name(), scene.performer.rig
     plan = plan_reconstruction(rig, scene.subject, database, settings, session, stored.fps)
     subscriber, poses = Subscriber(settings.stream.address, ("pose",)), list[PoseMessage]()
     begun, first_pose_s = time.perf_counter(), float("nan")
@@ -145,11 +145,12 @@ def run_paced(scene: PipelineScene, case: Case, database: Path, seconds: float) 
             turns_left -= run.ended
         skipped = sum(child.counts.get("skipped", 0) for child in run.cameras)
     subscriber.close()
-    settled = [pose for pose in select_measured_poses(poses) if pose.t_capture_ns >= t_start_ns + SETTLED_S * 1e9]
+    measured = [receipt.pose for receipt in select_measured([Receipt(pose) for pose in poses])]
+    settled = [pose for pose in measured if pose.t_capture_ns >= t_start_ns + SETTLED_S * 1e9]
     tracked = sum(pose.state is TrackingState.TRACKING for pose in settled)
     total_ms = [(pose.t_publish_ns - pose.t_capture_ns) * MS for pose in settled]
     frames = stored.n_shown - round(SETTLED_S * stored.fps)
-    latency_ms = compute_latencies_ms(settled)
+    latency_ms = compute_latency((Receipt(pose) for pose in settled), budget_ms=0.0).stages_ms
     peers = {} if seconds <= SHORT_S else _measure_peers(scene, stored, database)
     return Run(ready_s, first_pose_s, frames, skipped, len(settled), tracked, latency_ms, total_ms, peers)
 
@@ -158,7 +159,7 @@ def _measure_peers(scene: PipelineScene, stored: StoredFrames, database: Path) -
     """Return what peers take for the frames of a run, at the same rate."""
     images, first = (open_stored_images(stored, 0), open_stored_images(stored, 1)), round(FIRST_S * stored.fps)
     n = round(PEERS_S * stored.fps)
-    return measure_peers_ms(images, scene.show.performer, scene.subject, open_database(database), first, n)
+    return measure_peers_ms(images, scene.performer, scene.subject, open_database(database), first, n)
 
 
 def measure_starts(scene: PipelineScene, case: Case, database: Path, folder: Path) -> str:

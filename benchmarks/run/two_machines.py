@@ -40,6 +40,7 @@ from capture.sockets.keys import CLIENT, CLIENTS, PUBLISHER, SERVERS, add_public
 from config.settings import CAMERA_NAMES, CaptureSettings, Settings, StreamSettings
 from database.builtin import make_demo_performance
 from database.default import find_default_database_path, open_default_database
+from stream.protocol.latency import Receipt
 from stream.protocol.messages import EventMessage, PoseMessage, SkeletonMessage, StatusMessage
 from stream.publish.subscriber import Subscriber
 from tools.demo.demo import SCENE, calibrate_demo_subject, stage_demo
@@ -163,10 +164,10 @@ def measure_run(folder: Path, seconds: float, both_nodes: bool) -> TwoMachinesFi
         stream=StreamSettings(keys=str(folder / "run"), preview=False),
         capture=CaptureSettings(f"tcp://{RUN_HOST}:5572", f"tcp://{RUN_HOST}:5573"),
     )
-    stage, database, session = stage_demo(seconds), find_default_database_path(), choose_session_name()
-    subject = calibrate_demo_subject(stage, database, settings)
+    performer, database, session = stage_demo(seconds), find_default_database_path(), choose_session_name()
+    subject = calibrate_demo_subject(performer, database, settings)
     right = "node" if both_nodes else str(folder / "videos" / "right.avi")
-    what = LiveRun(("node", right), stage.performer.rig, subject, database)
+    what = LiveRun(("node", right), performer.rig, subject, database)
     left_plan, right_plan = (plan_camera(source, camera, settings, None) for camera, source in enumerate(what.cameras))
     plan, entrance = plan_live_run(settings, what, session)
     tell = partial(print, file=sys.stderr)
@@ -186,16 +187,15 @@ def measure_run(folder: Path, seconds: float, both_nodes: bool) -> TwoMachinesFi
         counts = [child.counts for child in run.cameras]
     subscriber.close()
     skeleton = next(message for message in heard if isinstance(message, SkeletonMessage))
-    received = [(m, t) for m, t in zip(heard, times_ns, strict=True) if isinstance(m, PoseMessage)]
+    received = [Receipt(m, t) for m, t in zip(heard, times_ns, strict=True) if isinstance(m, PoseMessage)]
     frames = (round(seconds * SCENE.fps), round(seconds * SCENE.fps))
     report = build_demo_report(
         skeleton,
-        [pose for pose, _ in received],
-        lambda times_s: stage.performer.joints_at(times_s)[1],
+        received,
+        lambda times_s: performer.joints_at(times_s)[1],
         t_start_ns,
         frames,
         (counts[0]["frames"], counts[1]["frames"]),
-        [t for _, t in received],
     )
     statuses = [m for m in heard if isinstance(m, StatusMessage) and "clock_offset_ns" in m.cameras["left"]]
     track = [(float(s.cameras["left"]["clock_offset_ns"]) - CLOCK_OFFSET_S * 1e9) * MS for s in statuses]

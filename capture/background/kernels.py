@@ -141,7 +141,6 @@ def watch_row(
         cells: state of every cell, by the columns at the top of the module.
         counts: pixels of foreground by cell, (rows, C).
         memory_s: time over which `recent` follows the image.
-        scratch: work arrays.
     """
     height, n_bytes = image.shape
     y0, y1, size = row * CELL_PX, min((row + 1) * CELL_PX, height), 3 * CELL_PX
@@ -191,7 +190,6 @@ def learn_row(
         model: mean and sigma of every pixel, (2, H, 3 W).
         cells: state of every cell, by the columns at the top of the module.
         absorb: marks cells, (C,).
-        scratch: work arrays.
         drift: sums of the light, (4,): MEMORY .. AFTER.
     """
     height, n_bytes = image.shape

@@ -45,7 +45,7 @@ from capture.background.kernels import (
     watch_row,
     write_cell_bounds,
 )
-from capture.background.statistics import Background, BackgroundBounds
+from capture.background.statistics import BackgroundBounds
 from config.arrays import Image
 
 STEP = 4  # every fourth pixel in both directions is used
@@ -137,10 +137,9 @@ MIN_LEARN_FRAMES, MAX_LEARN_FRAMES = 2, 60_000
 class LiveBackground:
     """Mean and sigma of every pixel, and their bounds; a pure function of the frames in order. Bounds change in place."""
 
-    def __init__(self, k_sigma: float, min_difference: float, learn_s: float = 0.0, background: Background | None = None) -> None:
-        """Prepare. learn_s: seconds at the start without the performer, 0 for none; background: known beforehand."""
+    def __init__(self, k_sigma: float, min_difference: float, learn_s: float = 0.0) -> None:
+        """Prepare. learn_s: seconds at the start without the performer, 0 for none."""
         self._k, self._least = k_sigma, min_difference
-        self._given = background
         self._learn_s = learn_s
         self._notices: list[str] = []
         self._size = (0, 0)
@@ -170,7 +169,7 @@ class LiveBackground:
         self._learned_from: float | None = None
         self._n_learned = 0
         if self.learning:
-            self._notify(f"learning the background for {seconds:g} s: stay out of the camera's view")
+            self._notices.append(f"learning the background for {seconds:g} s: stay out of the camera's view")
 
     def tune(self, k_sigma: float, min_difference: float) -> None:
         """Take other settings."""
@@ -225,8 +224,6 @@ class LiveBackground:
         self._drift = np.array([MEMORY_S, 1.0, 0.0, 0.0])
         self._row, self._n_moved, self._n_absorbed = 0, 0, 0
         self._relit_s = self._notified_s = NEVER
-        if self._given is not None and self._given.size == self._size:
-            self._adopt(self._given.mean.reshape(height, -1), self._given.std.reshape(height, -1))
         if self.learning:
             self.relearn(self._learn_s)
 
@@ -239,10 +236,6 @@ class LiveBackground:
     def _update_bounds(self) -> None:
         """Write all bounds."""
         write_cell_bounds(self._model, self._cells, self._k, self._least, self._bytes, 0, len(self._counts) - 1)
-
-    def _notify(self, text: str) -> None:
-        """Keep a notice until it is fetched."""
-        self._notices.append(text)
 
     def _learn(self, flat: Image, t_s: float) -> None:
         """Add an image of the empty room; finish when the time is over."""
@@ -272,12 +265,12 @@ class LiveBackground:
         self._update_bounds()
         share = float(restless.mean())
         if share > 0.01:
-            self._notify(
+            self._notices.append(
                 f"the background is learned, but {100 * share:.0f} % of the image moved meanwhile; "
                 "learn it again with nobody in view"
             )
         else:
-            self._notify("the background is learned")
+            self._notices.append("the background is learned")
 
     def _light_changed(self, flat: Image, t_s: float) -> bool:
         """Return whether both halves of the free image changed at once."""
@@ -308,9 +301,11 @@ class LiveBackground:
             np.maximum(self._model[1::2], MIN_SIGMA, out=self._model[1::2])
         self._update_bounds()
         if first and field is None:
-            self._notify("the light changed so much that the background is learned anew; it goes faster with nobody in view")
+            self._notices.append(
+                "the light changed so much that the background is learned anew; it goes faster with nobody in view"
+            )
         elif first and field is not None:
-            self._notify(
+            self._notices.append(
                 f"the light changed to {100 * float(np.median(field)):.0f} %: the background was scaled and is learned anew"
             )
 
@@ -348,7 +343,7 @@ class LiveBackground:
         self._drift[GAIN:] = after / before if before > 0.0 and not dark else 1.0, 0.0, 0.0
         quiet = t_s - self._relit_s > RELIGHT_S
         if quiet and self._n_absorbed >= NOTICE_CELLS and t_s - self._notified_s > NOTICE_S and self.known > 0.99 and not dark:
-            self._notify("something that stays where it is was taken for background")
+            self._notices.append("something that stays where it is was taken for background")
             self._notified_s = t_s
         self._n_absorbed = 0
 

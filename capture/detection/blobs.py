@@ -70,24 +70,8 @@ class BlobMaker:
         return RawBlobs(self._sums[:n].copy())
 
 
-def split_colored_runs(
-    image: Image, runs: NDArray[np.int32], kinds: Image, out: NDArray[np.int32], out_kinds: NDArray[np.uint8]
-) -> int:
-    """Split foreground runs into runs of one marker colour; return their number.
-
-    Writes out (K, 3) and out_kinds (K,), as many as fit; returns their number.
-
-    Args:
-        image: BGR, (H, W, 3).
-        runs: runs of foreground as (row, first column, last), (R, 3).
-        kinds: kind of each colour, (32, 32, 32), 0 for none.
-        out: the runs, (K, 3), as many as fit; written.
-        out_kinds: their kinds, (K,); written.
-    """
-    return int(_write_colored_runs(image, runs, kinds, out, out_kinds))
-
-
-def split_brighter_runs(image: Image, runs: NDArray[np.int32], threshold: int, out: NDArray[np.int32]) -> int:
+@kernel
+def split_brighter_runs(image: NDArray[np.uint8], runs: NDArray[np.int32], threshold: int, out: NDArray[np.int32]) -> int:
     """Split foreground runs into runs brighter than a threshold; return their number.
 
     Args:
@@ -96,12 +80,6 @@ def split_brighter_runs(image: Image, runs: NDArray[np.int32], threshold: int, o
         threshold: grey level.
         out: the runs, (K, 3), as many as fit; written.
     """
-    return int(_write_brighter_runs(image, runs, threshold, out))
-
-
-@kernel
-def _write_brighter_runs(image: NDArray[np.uint8], runs: NDArray[np.int32], threshold: int, out: NDArray[np.int32]) -> int:
-    """Scan the pixels of runs; start a new run after a dimmer pixel."""
     n = 0
     for i in range(len(runs)):
         y, last = runs[i, 0], -2
@@ -119,14 +97,24 @@ def _write_brighter_runs(image: NDArray[np.uint8], runs: NDArray[np.int32], thre
 
 
 @kernel
-def _write_colored_runs(
+def split_colored_runs(
     image: NDArray[np.uint8],
     runs: NDArray[np.int32],
     kinds: NDArray[np.uint8],
     out: NDArray[np.int32],
     out_kinds: NDArray[np.uint8],
 ) -> int:
-    """Scan the pixels of runs; start a new run where the kind changes."""
+    """Split foreground runs into runs of one marker colour; return their number.
+
+    Writes out (K, 3) and out_kinds (K,), as many as fit; returns their number.
+
+    Args:
+        image: BGR, (H, W, 3).
+        runs: runs of foreground as (row, first column, last), (R, 3).
+        kinds: kind of each colour, (32, 32, 32), 0 for none.
+        out: the runs, (K, 3), as many as fit; written.
+        out_kinds: their kinds, (K,); written.
+    """
     n = 0
     for i in range(len(runs)):
         y, current = runs[i, 0], 0

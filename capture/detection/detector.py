@@ -1,11 +1,11 @@
 """From a frame to blobs: one step for live capture and replay, with what a camera's detector learns meanwhile."""
 
 from dataclasses import dataclass
-from typing import Protocol
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from capture.background.live import LiveBackground
 from capture.background.statistics import Background, BackgroundBounds, compute_background_bounds
 from capture.detection.blobs import N_SUMS, PEAK, BlobMaker, RawBlobs, split_brighter_runs, split_colored_runs
 from capture.detection.discs import fit_discs
@@ -35,7 +35,8 @@ from capture.detection.mode import (
     measure_light,
 )
 from capture.detection.touching import BlobExtents, TouchingMarkers
-from capture.packets import Blobs, Frame, Landmarks
+from capture.landmarks.paced import PacedLandmarks
+from capture.packets import Blobs, Frame
 from config.arrays import Image
 from config.errors import CalibrationError
 from config.settings import DetectorSettings
@@ -48,53 +49,12 @@ STRANGE_PEAK = 0.25  # sudden change of the markers' log peak for which the thre
 COSTLY_RUNS = 6_000  # more runs above some grey level are no markers, and too slow for every frame
 
 
-class BackgroundLearner(Protocol):
-    """A background that is learned from the frames themselves."""
-
-    def bounds(self) -> BackgroundBounds | None:
-        """Return the bounds, which may change in place from frame to frame; None while nothing is known."""
-        ...
-
-    def observe(self, image: Image, runs: NDArray[np.int32], t_ns: int, dark: bool) -> None:
-        """Learn from an image.
-
-        Args:
-            image: BGR, (H, W, 3).
-            runs: its foreground as (row, first column, last), (R, 3), in the dark only bright spots.
-            t_ns: when it was taken.
-            dark: the foreground is only bright spots.
-        """
-        ...
-
-    def tune(self, k_sigma: float, min_difference: float) -> None:
-        """Take other settings."""
-        ...
-
-    def relearn(self, seconds: float) -> None:
-        """Learn the empty room again for some seconds."""
-        ...
-
-    def notices(self) -> list[str]:
-        """Return the notices since the last call."""
-        ...
-
-
-class LandmarkFinder(Protocol):
-    """Finds the landmarks of the body."""
-
-    def step(self, frame: Frame) -> Landmarks | None:
-        """Return those of one frame, None where nobody is found."""
-
-    def details(self) -> dict[str, float]:
-        """Return figures for the status."""
-
-
 @dataclass(frozen=True, slots=True)
 class SoughtOnBody:
     """What is sought on the body: markers, and landmarks by a finder where there is one."""
 
     markers: bool = True
-    landmarks: LandmarkFinder | None = None
+    landmarks: PacedLandmarks | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -123,7 +83,7 @@ class Detector:
         settings: DetectorSettings,
         background: Background | None = None,
         colors_rgb: ArrayLike | None = None,
-        live: BackgroundLearner | None = None,
+        live: LiveBackground | None = None,
         min_markers: int = MIN_MARKERS,
         sought: SoughtOnBody | None = None,
     ) -> None:

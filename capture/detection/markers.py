@@ -54,7 +54,6 @@ def find_compact_blobs(raw: RawBlobs, size: tuple[int, int], min_area_px: float)
     """Return which blobs have a marker's size and shape, (N,).
 
     Args:
-        raw: the blobs.
         size: width and height of the image [px].
         min_area_px: least area of a marker.
     """
@@ -78,7 +77,6 @@ def choose_markers(
     markers in one are added in quadrature. The constants are from drawn markers and a real recording (docs/decisions/0029).
 
     Args:
-        raw: the blobs.
         size: width and height of the image [px].
         min_area_px: least area of a marker.
         min_peak: least value of a blob's largest weight.
@@ -180,7 +178,6 @@ def split_blobs(
     A part belongs to the first blob whose bounding box contains its own.
 
     Args:
-        raw: the blobs.
         parts: the parts that some of them have.
         elongated: ratio of a blob's sides from which it is split.
         min_area_px: least area of a part.

@@ -64,7 +64,6 @@ class TouchingMarkers:
             extents: boxes and peaks of the markers.
             table: weights of colours (32, 32, 32), None: the brightest channel is fitted.
             level: threshold of the blobs.
-            t_ns: the time.
         """
         elapsed_s = self._elapsed_s(t_ns)
         self._t_ns = t_ns

@@ -1,7 +1,5 @@
 """The landmarks of one camera's pictures: the tracked person's from frame to frame, else a search for one."""
 
-from pathlib import Path
-
 import numpy as np
 
 from capture.landmarks.network import Floats32, Network
@@ -69,12 +67,9 @@ def decode_landmarks(outputs: list[Floats32], region: Region, n: int) -> tuple[L
 class LandmarkDetector:
     """Finds landmarks in the pictures of one camera, which must come in order."""
 
-    def __init__(self, model: str, folder: Path | None = None) -> None:
-        """Load the networks.
-
-        model: lite, full or heavy; folder: of the weights, None for the user's own. Raises LandmarksUnavailableError.
-        """
-        weights = find_weights(model, folder)
+    def __init__(self, model: str) -> None:
+        """Load the networks of a model: lite, full or heavy. Raises LandmarksUnavailableError."""
+        weights = find_weights(model)
         self._network = Network(weights.landmarks, OUTPUTS)
         self._finder = PersonFinder(Network(weights.person, (0, 1)))
         self._region: Region | None = None

@@ -8,15 +8,15 @@ import logging
 import threading
 import time
 from collections.abc import Callable
-
-import numpy as np
+from dataclasses import replace
 
 from calibration.board.diagnosis import describe_seen_instead
 from calibration.board.find import find_board
 from calibration.board.pattern import Board
 from calibration.board.views import BoardView
-from capture.packets import Blobs, Frame
+from capture.packets import Blobs, Frame, make_empty_blobs
 from capture.process.board_detection import BoardDetection, encode_board_detection
+from capture.process.plan import FrameSink
 from capture.sockets.wire import BlobSender
 from capture.sources.source import Source
 
@@ -53,8 +53,8 @@ def choose_search_interval_ns(took_ms: float, tick_ns: int = TICK_NS) -> int:
     return step
 
 
-class BoardWatch:
-    """Finds a board in one camera's frames and sends what it sees to an address; a `capture.process.plan.FrameSink`.
+class BoardWatch(FrameSink):
+    """Finds a board in one camera's frames and sends what it sees to an address.
 
     find, why: search functions, replaced in tests.
     """
@@ -77,7 +77,6 @@ class BoardWatch:
         """Take the first frame after a tick; ignore others.
 
         Args:
-            frame: the frame.
             blobs: the markers detected in it.
             t_read_ns: when it was in memory.
         """
@@ -166,9 +165,8 @@ class NullDetector:
 
     def step(self, frame: Frame) -> Blobs:
         """Return no blobs, with the brightness of the image."""
-        none = np.zeros(0)
         light = float(frame.image[::16, ::16].mean())
-        return Blobs(frame.camera, frame.index, frame.t_capture_ns, np.zeros((0, 2)), none, np.zeros((0, 3)), none, light)
+        return replace(make_empty_blobs(frame.camera, frame.index, frame.t_capture_ns), light=light)
 
 
 def open_null_detector(source: Source) -> NullDetector:

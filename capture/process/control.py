@@ -5,7 +5,6 @@ report one of kind, session, text, counts and details. What is malformed raises 
 """
 
 import contextlib
-from collections.abc import Callable
 from dataclasses import asdict, dataclass, field
 from enum import StrEnum
 from typing import Any
@@ -198,7 +197,7 @@ def decode_requested_order(report: Report) -> RequestedOrder:
     """Return the order that a report of kind ASK carries; raises MalformedMessageError."""
     details = dict(report.details)
     kind, text = str(details.pop("order", "")), str(details.pop("text", ""))
-    return RequestedOrder(report.text, _order_from_fields(kind, _OrderFields(0, "", text, details)))
+    return RequestedOrder(report.text, _order_from_map(_make_order_map(kind, text, details)))
 
 
 def encode_order(order: Order) -> bytes:
@@ -208,10 +207,7 @@ def encode_order(order: Order) -> bytes:
 
 def decode_order(payload: bytes) -> Order:
     """Return the order of a message; raises MalformedMessageError."""
-    content = unpack_map(payload)
-    address, text = read_message_field(content, "address", str), read_message_field(content, "text", str)
-    fields = _OrderFields(read_int_field(content, "t_start_ns"), address, text, _read_details(content))
-    return _order_from_fields(read_message_field(content, "kind", str), fields)
+    return _order_from_map(unpack_map(payload))
 
 
 def encode_report(report: Report) -> bytes:
@@ -234,78 +230,81 @@ def decode_report(payload: bytes, session: str | None) -> Report:
         raise MalformedMessageError("a report of another session came; it was dropped")
     kind: str = read_message_field(content, "kind", str)
     if kind not in _REPORTS:
-        raise _make_unknown_error(kind, _REPORTS)
+        raise _make_unknown_error(kind)
     counts = read_message_field(content, "counts", dict)
     checked = {str(key): read_int_field(counts, key, -(2**63)) for key in counts}
     return Report(_REPORTS[kind], theirs, read_message_field(content, "text", str), checked, _read_details(content))
-
-
-@dataclass(frozen=True, slots=True)
-class _OrderFields:
-    """The fields every order has on the wire."""
-
-    t_start_ns: int
-    address: str
-    text: str
-    details: Details
 
 
 def _map_from_order(order: Order) -> dict[str, Any]:
     """Return an order as a map of plain values."""
     match order:
         case StartOrder(t_start_ns, address, budget_ns):
-            details: Details = {"budget_ns": budget_ns} if budget_ns else {}
-            return _map_from_fields("start", details=details, t_start_ns=t_start_ns, address=address)
+            return _make_order_map("start", "", {"budget_ns": budget_ns} if budget_ns else {}, t_start_ns, address)
         case StopOrder():
-            return _map_from_fields("stop")
+            return _make_order_map("stop")
         case EventOrder(text):
-            return _map_from_fields("event", text)
+            return _make_order_map("event", text)
         case CameraStatusOrder(camera, details):
-            return _map_from_fields("camera", camera, details)
+            return _make_order_map("camera", camera, details)
         case TuneOrder(settings):
-            return _map_from_fields("tune", details=settings)
+            return _make_order_map("tune", "", settings)
         case RecordOrder(folder):
-            return _map_from_fields("record", folder)
-        case RateOrder(every):
-            return _map_from_fields("rate", details={"every": every})
+            return _make_order_map("record", folder)
+        case RateOrder():
+            return _make_order_map("rate", "", asdict(order))
         case SyncOrder(method, offset_ms, camera):
-            return _map_from_fields("sync", method or "", {} if offset_ms is None else {"offset_ms": offset_ms, "camera": camera})
+            return _make_order_map("sync", method or "", {} if offset_ms is None else {"offset_ms": offset_ms, "camera": camera})
         case RecentreOrder():
-            return _map_from_fields("recentre")
+            return _make_order_map("recentre")
         case WelcomeOrder(session, detector, room):
-            return _map_from_fields("welcome", session, asdict(detector) | _details_from_room(room))
+            return _make_order_map("welcome", session, asdict(detector) | _details_from_room(room))
         case WaitOrder(why):
-            return _map_from_fields("wait", why)
-        case ClockOrder(t0_ns, t1_ns, t2_ns):
-            return _map_from_fields("clock", details={"t0_ns": t0_ns, "t1_ns": t1_ns, "t2_ns": t2_ns})
+            return _make_order_map("wait", why)
+        case ClockOrder():
+            return _make_order_map("clock", "", asdict(order))
 
 
-def _map_from_fields(
+def _make_order_map(
     kind: str, text: str = "", details: Details | None = None, t_start_ns: int = 0, address: str = ""
 ) -> dict[str, Any]:
     return {"kind": kind, "t_start_ns": t_start_ns, "address": address, "text": text[:MAX_TEXT], "details": details or {}}
 
 
-def _start_from_fields(fields: _OrderFields) -> Order:
-    budget_ns = fields.details.get("budget_ns")
-    return StartOrder(fields.t_start_ns, fields.address, max(budget_ns, 0) if isinstance(budget_ns, int) else 0)
-
-
-def _rate_from_fields(fields: _OrderFields) -> Order:
-    return RateOrder(max(read_int_field(fields.details, "every"), 1))
-
-
-def _sync_from_fields(fields: _OrderFields) -> Order:
-    offset_ms = fields.details.get("offset_ms")
-    method = OffsetMethod(fields.text) if fields.text in list(OffsetMethod) else None
-    camera = fields.details.get("camera", 1)
-    offset_ms = None if isinstance(offset_ms, str | None) else float(offset_ms)
-    return SyncOrder(method, offset_ms, camera if isinstance(camera, int) else 1)
-
-
-def _clock_from_fields(fields: _OrderFields) -> Order:
-    t0_ns, t1_ns, t2_ns = (read_int_field(fields.details, name, -(2**63)) for name in ("t0_ns", "t1_ns", "t2_ns"))
-    return ClockOrder(t0_ns, t1_ns, t2_ns)
+def _order_from_map(content: dict[str, Any]) -> Order:
+    """Return the order of a map of plain values; the inverse of `_map_from_order`."""
+    address, text = read_message_field(content, "address", str), read_message_field(content, "text", str)
+    t_start_ns, details = read_int_field(content, "t_start_ns"), _read_details(content)
+    match kind := read_message_field(content, "kind", str):
+        case "start":
+            budget_ns = details.get("budget_ns")
+            return StartOrder(t_start_ns, address, max(budget_ns, 0) if isinstance(budget_ns, int) else 0)
+        case "stop":
+            return StopOrder()
+        case "event":
+            return EventOrder(text)
+        case "camera":
+            return CameraStatusOrder(text, details)
+        case "tune":
+            return TuneOrder(details)
+        case "record":
+            return RecordOrder(text)
+        case "rate":
+            return RateOrder(max(read_int_field(details, "every"), 1))
+        case "sync":
+            offset_ms, camera = details.get("offset_ms"), details.get("camera", 1)
+            method = OffsetMethod(text) if text in list(OffsetMethod) else None
+            offset_ms = None if isinstance(offset_ms, str | None) else float(offset_ms)
+            return SyncOrder(method, offset_ms, camera if isinstance(camera, int) else 1)
+        case "recentre":
+            return RecentreOrder()
+        case "welcome":
+            return WelcomeOrder(text, _detector_from_details(details), _room_from_details(details))
+        case "wait":
+            return WaitOrder(text)
+        case "clock":
+            return ClockOrder(*(read_int_field(details, name, -(2**63)) for name in ("t0_ns", "t1_ns", "t2_ns")))
+    raise _make_unknown_error(kind)
 
 
 def _detector_from_details(details: Details) -> DetectorSettings:
@@ -344,33 +343,8 @@ def _room_from_details(details: Details) -> RoomSettings:
     )
 
 
-_ORDERS: dict[str, Callable[[_OrderFields], Order]] = {
-    "start": _start_from_fields,
-    "stop": lambda fields: StopOrder(),
-    "event": lambda fields: EventOrder(fields.text),
-    "camera": lambda fields: CameraStatusOrder(fields.text, fields.details),
-    "tune": lambda fields: TuneOrder(fields.details),
-    "record": lambda fields: RecordOrder(fields.text),
-    "rate": _rate_from_fields,
-    "sync": _sync_from_fields,
-    "recentre": lambda fields: RecentreOrder(),
-    "welcome": lambda fields: WelcomeOrder(
-        fields.text, _detector_from_details(fields.details), _room_from_details(fields.details)
-    ),
-    "wait": lambda fields: WaitOrder(fields.text),
-    "clock": _clock_from_fields,
-}
-
-
-def _order_from_fields(kind: str, fields: _OrderFields) -> Order:
-    """Return the order of a kind."""
-    if kind not in _ORDERS:
-        raise _make_unknown_error(kind, _ORDERS)
-    return _ORDERS[kind](fields)
-
-
-def _make_unknown_error(kind: str, known: Any) -> MalformedMessageError:
-    return MalformedMessageError(f"unknown kind {kind[:20]!r}, expected one of {', '.join(known)}; the message was dropped")
+def _make_unknown_error(kind: str) -> MalformedMessageError:
+    return MalformedMessageError(f"unknown kind {kind[:20]!r}; the message was dropped")
 
 
 def _read_details(content: dict[str, Any]) -> Details:

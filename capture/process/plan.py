@@ -1,10 +1,9 @@
 """What a camera process consists of: source, detector, clock and sinks."""
 
 from collections.abc import Callable
-from dataclasses import dataclass, field, replace
-from typing import Protocol, runtime_checkable
+from dataclasses import dataclass, replace
+from typing import Protocol
 
-from capture.clock import now_ns
 from capture.packets import Blobs, Frame
 from capture.sockets.endpoints import KeySettings
 from capture.sources.source import Source
@@ -17,62 +16,37 @@ class FrameDetector(Protocol):
         """Return the blobs of one frame."""
 
 
-class FrameSink(Protocol):
+class FrameSink:
     """Takes every frame with its blobs, in the reading thread; never waits."""
 
     def take(self, frame: Frame, blobs: Blobs, t_read_ns: int) -> None:
         """Take a frame, whose image does not change any more.
 
         Args:
-            frame: the frame.
             blobs: the markers detected in it.
             t_read_ns: when it was in memory.
         """
+        raise NotImplementedError
 
     def close(self) -> None:
         """Finish; no more frames come."""
-
-
-@runtime_checkable
-class FrameRecorder(Protocol):
-    """A sink that writes frames to a folder."""
+        raise NotImplementedError
 
     def record(self, folder: str) -> None:
-        """Begin to write to a folder, or end where it is empty. Raises DuocapError."""
-
-
-@runtime_checkable
-class ReportingSink(Protocol):
-    """A sink with counts and notices."""
+        """Begin to write to a folder, or end where it is empty; for a sink that records. Raises DuocapError."""
 
     def notices(self) -> list[str]:
         """Return the notices since the last call."""
+        return []
 
     def counts(self) -> dict[str, int]:
         """Return figures by name, reported with those of the camera."""
+        return {}
 
 
-class Clock(Protocol):
-    """The clock of the machine that reconstructs; every timestamp that leaves the camera's process is in it."""
-
-    def now_ns(self) -> int:
-        """Return the time."""
-
-    def of(self, t_ns: int) -> int:
-        """Return what it showed when this machine's clock showed t_ns."""
-
-
-@dataclass(frozen=True, slots=True)
-class LocalClock:
-    """The clock of this machine, for cameras at the machine that reconstructs."""
-
-    def now_ns(self) -> int:
-        """Return the time."""
-        return now_ns()
-
-    def of(self, t_ns: int) -> int:
-        """Return t_ns."""
-        return t_ns
+def keep_time(t_ns: int) -> int:
+    """Return t_ns: the clock of a camera at the machine that reconstructs."""
+    return t_ns
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,7 +54,8 @@ class CameraPlan:
     """One camera process. All factories are called inside it, so they are picklable.
 
     camera: its number; paced: a recording or simulation, whose frames are released at their timestamps (from 0) after the
-    start; preview: publish small images; clock: of the machine that reconstructs; keys: for sending blobs to other machines;
+    start; preview: publish small images; clock: returns what the clock of the machine that reconstructs showed when this one's
+    showed a time [ns]; every timestamp that leaves the process is in it; keys: for sending blobs to other machines;
     sinks: get every frame; patience_s: how long to wait for a camera that is missing at first (one that was there is looked for
     as long as the run lasts); detector_again: for a process restarted within a run, None for the same: the background may not
     be learned while the performer is in view.
@@ -91,7 +66,7 @@ class CameraPlan:
     detector: Callable[[Source], FrameDetector]
     paced: bool
     preview: bool = False
-    clock: Clock = field(default_factory=LocalClock)
+    clock: Callable[[int], int] = keep_time
     keys: KeySettings | None = None
     sinks: tuple[Callable[[Source], FrameSink], ...] = ()
     patience_s: float = 0.0

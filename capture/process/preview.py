@@ -68,7 +68,6 @@ class PreviewPublisher:
         """Hand over a frame and its blobs, if somebody looks and a preview is due; the image must not change any more.
 
         Args:
-            frame: the frame.
             blobs: the markers detected in it.
             late: detection took longer than a frame; previews are rare until the next one after a frame that was in time.
         """

@@ -26,7 +26,7 @@ from capture.sockets.wire import (
     read_message_field,
     unpack_map,
 )
-from capture.sources.jpeg import read_jpeg_size
+from capture.sources.jpeg import decode_jpeg, read_jpeg_size
 from config.arrays import Floats, Image
 from config.settings import CAMERA_NAMES
 
@@ -157,13 +157,10 @@ class Preview:
         width, height = read_jpeg_size(self.jpeg)
         if not (0 < width <= MAX_SMALL_PX and 0 < height <= MAX_SMALL_PX):
             raise MalformedMessageError(f"a preview of {width}x{height} pixels came, at most {MAX_SMALL_PX} a side; dropped")
-        try:
-            image = cv2.imdecode(np.frombuffer(self.jpeg, np.uint8), cv2.IMREAD_COLOR)
-        except cv2.error as error:
-            raise MalformedMessageError("a preview came whose JPEG is broken; it was dropped") from error
+        image = decode_jpeg(self.jpeg)
         if image is None:
             raise MalformedMessageError("a preview came whose JPEG is broken; it was dropped")
-        return np.asarray(image, np.uint8)
+        return image
 
 
 def make_preview(
@@ -172,7 +169,6 @@ def make_preview(
     """Return what is requested of a frame, shrunk and compressed.
 
     Args:
-        frame: the frame.
         blobs: the markers detected in it.
         request: what is to be shown; None: the whole image.
         overlay: what the detector saw; None: nothing.

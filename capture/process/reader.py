@@ -9,7 +9,7 @@ from capture.clock import now_ns
 from capture.detection.detector import warm_detection
 from capture.packets import Blobs, Frame
 from capture.process.control import Details
-from capture.process.plan import CameraPlan, FrameRecorder, ReportingSink
+from capture.process.plan import CameraPlan
 from capture.process.preview import PreviewPublisher
 from capture.process.preview_image import make_overlay_source
 from capture.process.tuning import Tuner
@@ -99,12 +99,12 @@ class CameraReader:
             "repeated": self._n_repeated,
             "undetected": self._n_faults,
             "lost": self._reopening.n_lost if self._reopening is not None else 0,
-            **{name: n for sink in self._sinks if isinstance(sink, ReportingSink) for name, n in sink.counts().items()},
+            **{name: n for sink in self._sinks for name, n in sink.counts().items()},
         }
 
     def sink_notices(self) -> list[str]:
         """Return the notices of the sinks since the last call."""
-        return [text for sink in self._sinks if isinstance(sink, ReportingSink) for text in sink.notices()]
+        return [text for sink in self._sinks for text in sink.notices()]
 
     def details(self) -> Details:
         """Return the camera's facts, health and settings in force for the stream's status."""
@@ -152,11 +152,10 @@ class CameraReader:
     def record(self, folder: str) -> None:
         """Have images recorded to a folder, or stop recording where it is empty; a failure becomes a notice."""
         for sink in self._sinks:
-            if isinstance(sink, FrameRecorder):
-                try:
-                    sink.record(folder)
-                except DuocapError as error:
-                    self._notify("record", str(error))
+            try:
+                sink.record(folder)
+            except DuocapError as error:
+                self._notify("record", str(error))
 
     def reopen(self) -> None:
         """Have the camera opened again, as after a suspend."""
@@ -170,6 +169,10 @@ class CameraReader:
         self._released_ns = self._handle.busy_since_ns
         self._notify("hung", f"its driver has not answered for {HANG_S:.0f} s; trying to open it anew")
         threading.Thread(target=self._reopening.release, name="release", daemon=True).start()
+
+    def _now_ns(self) -> int:
+        """Return the time by the clock of the machine that reconstructs."""
+        return self._plan.clock(now_ns())
 
     def _notify(self, key: str, text: str) -> None:
         """Add a notice about this camera."""
@@ -201,31 +204,30 @@ class CameraReader:
 
     def _process(self, frame: Frame, sender: BlobSender, pacer: FramePacer) -> None:
         """Wait until the frame is due, detect, send; all times by the clock of the machine that reconstructs."""
-        clock = self._plan.clock
         if self._plan.paced:
-            if pacer.is_late(frame, clock.now_ns()):
+            if pacer.is_late(frame, self._now_ns()):
                 self._n_skipped += 1
                 return
-            if self._stop.wait(max(0, pacer.due_ns(frame) - clock.now_ns()) / 1e9):
+            if self._stop.wait(max(0, pacer.due_ns(frame) - self._now_ns()) / 1e9):
                 return
-        t_capture_ns = pacer.due_ns(frame) if self._plan.paced else clock.of(frame.t_capture_ns)
+        t_capture_ns = pacer.due_ns(frame) if self._plan.paced else self._plan.clock(frame.t_capture_ns)
         frame = replace(frame, t_capture_ns=t_capture_ns)
         self._n_frames += 1
-        t_read_ns = clock.now_ns()
+        t_read_ns = self._now_ns()
         is_new = self._health.check_repeat(frame)
         blobs = self._detect(frame)
         if blobs is None:
             return
         self._health.check_blobs(frame, blobs)
         if is_new or self._plan.paced:
-            sent = sender.send(encode_blobs(SentBlobs(blobs, t_read_ns, clock.now_ns())), self._address)
+            sent = sender.send(encode_blobs(SentBlobs(blobs, t_read_ns, self._now_ns())), self._address)
             self._n_sent, self._n_unsent = self._n_sent + sent, self._n_unsent + (not sent)
         else:
             self._n_repeated += 1
             if self._health.needs_reopening(frame.t_capture_ns):
                 self.reopen()
         if self._preview is not None:
-            self._preview.offer(frame, blobs, late=(clock.now_ns() - t_read_ns) * self.source.fps > 1e9)
+            self._preview.offer(frame, blobs, late=(self._now_ns() - t_read_ns) * self.source.fps > 1e9)
         for sink in self._sinks:
             sink.take(frame, blobs, t_read_ns)
 
@@ -235,7 +237,7 @@ class CameraReader:
             return
         self._skipping.thin(self._every)
         pacer.fps = self._health.fps = self.source.fps
-        self._n_skipped += self._skipping.skip(pacer.late_ns(self._plan.clock.now_ns()))
+        self._n_skipped += self._skipping.skip(pacer.late_ns(self._now_ns()))
 
     def _detect(self, frame: Frame) -> Blobs | None:
         """Detect; None after a fault of the detector, which costs the frame. Many faults in a row are raised."""

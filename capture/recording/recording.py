@@ -84,9 +84,9 @@ class CaptureRecording:
         for source in first:
             source.close()
         if self._session is None and spec.frame_times is None and self._stamps is not None:
-            _check_stamps(first, self._stamps)
+            _check_count(max(first, key=lambda source: source.n_frames or 0), len(self._stamps))
         for source, times in zip(first, spec.frame_times or (), strict=False):
-            _check_times(source, times)
+            _check_count(source, len(times))
         timed = spec.frame_times is not None or any(source.stamp is Stamp.CONTAINER for source in first)
         self._own_times = timed or (self._stamps is None and not _have_one_rate(first))
         self.polled = self._take_polled_times(first)
@@ -264,21 +264,12 @@ def _describe_assumptions(sources: Sequence[Source]) -> Iterator[str]:
         yield f"the videos differ in length ({told} frames); they {begun}; the last part is seen by those that go on"
 
 
-def _check_stamps(sources: tuple[Source, ...], stamps: Floats) -> None:
-    """Raise SourceError unless there are timestamps for the longest source."""
-    longest = max(sources, key=lambda source: source.n_frames or 0)
-    if longest.n_frames is not None and abs(len(stamps) - longest.n_frames) > MAX_MORE_FRAMES:
+def _check_count(source: Source, n_times: int) -> None:
+    """Raise SourceError unless a source has as many frames as there are timestamps for it."""
+    if source.n_frames is not None and abs(n_times - source.n_frames) > MAX_MORE_FRAMES:
         raise SourceError(
-            f"{len(stamps)} time stamps for {longest.n_frames} frames of {longest.name}; "
-            "they must be as many: do the stamps belong to these videos?"
-        )
-
-
-def _check_times(source: Source, times: Floats) -> None:
-    """Raise SourceError unless a source has as many frames as times."""
-    if source.n_frames is not None and abs(source.n_frames - len(times)) > MAX_MORE_FRAMES:
-        raise SourceError(
-            f"{source.name}: {source.n_frames} frames, and {len(times)} times of them; do the times belong to this video?"
+            f"{n_times} time stamps for {source.n_frames} frames of {source.name}; "
+            "they must be as many: do the stamps belong to this video?"
         )
 
 

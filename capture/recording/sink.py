@@ -16,6 +16,7 @@ import cv2
 import numpy as np
 
 from capture.packets import Blobs, Frame
+from capture.process.plan import FrameSink
 from capture.recording.session import name_part_file
 from capture.recording.video import VideoWriter
 from capture.sources.source import Source
@@ -158,7 +159,7 @@ class VideoRecording:
             self._queue.clear()
 
 
-class VideoSink:
+class VideoSink(FrameSink):
     """Takes every image of a camera and records while told to. stem: of the files, such as `left`.
 
     A camera that was opened again, whose images count from 0 again or have another size, continues in a new part.
@@ -178,7 +179,6 @@ class VideoSink:
         """Take an image; never waits.
 
         Args:
-            frame: the frame.
             blobs: the markers detected in it.
             t_read_ns: when it was in memory.
         """

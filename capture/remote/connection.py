@@ -9,7 +9,7 @@ import zmq
 from capture.clock import now_ns
 from capture.process.control import ClockOrder, Details, Order, ReportKind, decode_order
 from capture.process.link import ReportSender
-from capture.remote.clock_offset import ClockFilter, ClockMap, ClockSample
+from capture.remote.clock_offset import ClockFilter, ClockSample
 from capture.sockets.endpoints import KeySettings, connect_socket
 from capture.sockets.wire import MalformedMessageError
 
@@ -19,21 +19,6 @@ CLOCK_PERIOD_NS = 200_000_000
 CLOCK_BURST_NS = 25_000_000  # between the first round trips
 BURST = 12
 ANSWER_NS = 3_000_000_000  # without an answer for so long the run is out of reach
-
-
-class RunClock:
-    """The clock of the run's machine, mapped from ours; one thread sets the map, any may read it."""
-
-    def __init__(self) -> None:
-        self.map = ClockMap()
-
-    def now_ns(self) -> int:
-        """Return the time."""
-        return self.map.there(now_ns())
-
-    def of(self, t_ns: int) -> int:
-        """Return what it showed when this machine's clock showed t_ns."""
-        return self.map.there(t_ns)
 
 
 class NodeConnection(ReportSender):
@@ -46,7 +31,6 @@ class NodeConnection(ReportSender):
         self._socket.setsockopt(zmq.RECONNECT_IVL, 200)
         self._socket.setsockopt(zmq.RECONNECT_IVL_MAX, 2000)
         connect_socket(self._socket, address, keys)
-        self.clock = RunClock()
         self.filter = ClockFilter()
         self._clock_due_ns = 0
         self.t_heard_ns = 0
@@ -60,6 +44,10 @@ class NodeConnection(ReportSender):
     def clock_known(self) -> bool:
         """Whether there were enough round trips to rely on the clock."""
         return self.filter.n_samples >= BURST
+
+    def run_time_ns(self, t_ns: int) -> int:
+        """Return what the clock of the run's machine showed when ours showed t_ns; may be called by any thread."""
+        return self.filter.map.there(t_ns)
 
     def beat(self, counts: Callable[[], dict[str, int]], details: Callable[[], Details] = dict) -> None:
         """Report that the node lives, its state and its clock, every BEAT_PERIOD_NS."""
@@ -109,4 +97,3 @@ class NodeConnection(ReportSender):
     def _take_time(self, order: ClockOrder, t_ns: int) -> None:
         """End a round trip."""
         self.filter.add(ClockSample(order.t0_ns, order.t1_ns, order.t2_ns, t_ns))
-        self.clock.map = self.filter.map

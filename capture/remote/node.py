@@ -124,7 +124,7 @@ class CameraNode:
             self._plan.source,
             lambda source: self._plan.detector(order.detector, source, order.room),
             self._plan.paced,
-            clock=self.connection.clock,
+            clock=self.connection.run_time_ns,
             keys=self._plan.keys,
         )
         self._opening = CameraOpening(plan)

@@ -63,7 +63,6 @@ class NodeAdmission:
         Args:
             node: identity of its connection.
             report: of the node.
-            t_ns: the time.
         """
         if report.kind is ReportKind.CLOCK:
             return _answer_clock(report, t_ns), None

@@ -59,7 +59,6 @@ def secure_server_socket(socket: "zmq.Socket[Any]", address: str, keys: KeySetti
     """Prepare a socket for binding (keys, IPv6, keep-alive); return the address to bind.
 
     Args:
-        socket: the socket.
         address: asked for.
         keys: which keys are used; None: the user's own, for other machines only.
     Raises: EndpointError: other machines would reach the address without keys; KeyFileError: a key cannot be read.
@@ -89,7 +88,6 @@ def secure_client_socket(socket: "zmq.Socket[Any]", address: str, keys: KeySetti
     """Prepare a socket for connecting; return the address to connect to: loopback for one that means all interfaces.
 
     Args:
-        socket: the socket.
         address: asked for.
         keys: which keys are used; None: the user's own, for other machines only.
     Raises: EndpointError: an invalid address; KeyFileError: a key is missing.
@@ -183,7 +181,6 @@ def bind_socket(socket: "zmq.Socket[Any]", address: str, keys: KeySettings | Non
     """Bind a socket; return its address, with a free port for port 0.
 
     Args:
-        socket: the socket.
         address: asked for.
         keys: which keys are used; None: the user's own, for other machines only.
         setting: name of the setting that holds the address.
@@ -208,7 +205,6 @@ def connect_socket(socket: "zmq.Socket[Any]", address: str, keys: KeySettings | 
     """Connect a socket; close it on failure.
 
     Args:
-        socket: the socket.
         address: asked for.
         keys: which keys are used; None: the user's own, for other machines only.
     Raises: EndpointError: an invalid address; KeyFileError: its key is unknown.

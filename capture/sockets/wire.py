@@ -57,7 +57,6 @@ def read_message_field(content: dict[str, Any], key: str, kind: type | tuple[typ
 
     Args:
         content: decoded message.
-        key: the field's name.
         kind: type it must have; a bool is no number.
     Raises: MalformedMessageError: missing, or of another type.
     """
@@ -74,7 +73,6 @@ def read_int_field(content: dict[str, Any], key: str, low: int = 0, high: int = 
 
     Args:
         content: of the message.
-        key: the field's name.
         low, high: range, ends included.
     Raises: MalformedMessageError: missing, of another type or out of range.
     """
@@ -89,7 +87,6 @@ def read_float_field(content: dict[str, Any], key: str, columns: int, dtype: str
 
     Args:
         content: of the message.
-        key: the field's name.
         columns: number of columns of the array.
         dtype: type of its packed numbers.
     Raises: MalformedMessageError: missing, incomplete or non-finite.
@@ -161,7 +158,6 @@ def _read_part(content: dict[str, Any], key: str, high: float) -> float:
 
     Args:
         content: of the message.
-        key: the field's name.
         high: end of the range, included.
     """
     value = float(read_message_field(content, key, (int, float))) if key in content else 0.0

@@ -58,7 +58,6 @@ class HealthCondition:
 
         Args:
             seen: it is seen now.
-            t_ns: the time.
             text: for the user.
         """
         if seen:

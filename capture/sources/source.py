@@ -118,25 +118,47 @@ def open_source(spec: str | Path, camera: int, fps: float | None = None, seconds
     return VideoFile(path, camera, fps, seconds)
 
 
-class _FrameTimes:
-    """Times of frames, from a list or from the rate."""
+class _RecordedFrames:
+    """What recorded sources share: frames of one size, counted from 0, at the times of a list or of the rate."""
 
-    def __init__(self, fps: float, seconds: Floats | None) -> None:
-        self._fps, self._seconds = fps, seconds
+    def __init__(self, path: Path, camera: int, first: NDArray[np.uint8]) -> None:
+        self.name, self._camera, self._index = str(path), camera, 0
+        self.size = (first.shape[1], first.shape[0])
+        self.fps, self._seconds = DEFAULT_FPS, None  # type: float, Floats | None
+        self.n_frames: int | None = None
+        self.truncated, self.stamp, self.facts = False, Stamp.FILE, Facts()
 
-    def at_ns(self, index: int) -> int | None:
-        """Return the time of a frame [ns], None past the end of the list."""
+    def read(self) -> Frame | None:
+        """Return the next frame; None at the end. Raises SourceError: an image of another size."""
+        t_ns = self._time_ns()
+        found = None if t_ns is None else self._decode()
+        if t_ns is None or found is None:
+            return None
+        where, image = found
+        if (image.shape[1], image.shape[0]) != self.size:
+            raise SourceError(
+                f"{where} is {image.shape[1]}x{image.shape[0]}, but the first frame {self.size[0]}x{self.size[1]}; "
+                "all must have one size"
+            )
+        self._index += 1
+        return Frame(self._camera, self._index - 1, t_ns, image)
+
+    def _time_ns(self) -> int | None:
+        """Return the time of the next frame [ns], None past the end of the list."""
         if self._seconds is None:
-            return round(index * NS_PER_S / self._fps)
-        return round(float(self._seconds[index]) * NS_PER_S) if index < len(self._seconds) else None
+            return round(self._index * NS_PER_S / self.fps)
+        return round(float(self._seconds[self._index]) * NS_PER_S) if self._index < len(self._seconds) else None
+
+    def _decode(self) -> tuple[str, NDArray[np.uint8]] | None:
+        """Return what the next image is called and its pixels; None at the end, with `truncated` set where images are missing."""
+        raise NotImplementedError
 
 
-class VideoFile:
-    """A recorded video, decoded by OpenCV."""
+class VideoFile(_RecordedFrames):
+    """A recorded video, decoded by OpenCV; `truncated` is set at the end if announced frames are missing."""
 
     def __init__(self, path: Path, camera: int, fps: float | None = None, seconds: Floats | None = None) -> None:
         """Open a video. Raises SourceError: not a video, or its first frame cannot be decoded."""
-        self.name, self._camera, self._index = str(path), camera, 0
         if path.stat().st_size == 0:
             raise SourceError(f"{path}: the file is empty; expected a video")
         self._capture: cv2.VideoCapture | None = cv2.VideoCapture(str(path))
@@ -146,14 +168,12 @@ class VideoFile:
             raise SourceError(
                 f"{path}: cannot be read as a video; expected a file OpenCV can decode, such as AVI (MJPG) or MP4 (H.264)"
             )
-        self._next: NDArray[np.uint8] | None = _convert_to_bgr(first)
+        super().__init__(path, camera, first)
+        self._next: NDArray[np.uint8] | None = convert_to_bgr(first)
         announced = int(self._capture.get(cv2.CAP_PROP_FRAME_COUNT))
         rate = float(self._capture.get(cv2.CAP_PROP_FPS))
-        self.size = (first.shape[1], first.shape[0])
         self.fps = fps or (rate if 0.1 <= rate <= 1000.0 else DEFAULT_FPS)
         self.n_frames = announced if 0 < announced < 1 << 31 else None
-        self.truncated = False
-        self.stamp, self.facts = Stamp.FILE, Facts()
         own = read_presentation_times(path)
         if own is not None:
             self.n_frames = own.n_announced  # OpenCV may have it from the rate, or with frames that are not shown
@@ -161,33 +181,17 @@ class VideoFile:
             self.stamp, self.fps, seconds = Stamp.CONTAINER, 1.0 / estimate_frame_period_s(own.seconds), own.seconds
         elif seconds is not None and len(seconds) > 1:
             self.fps = 1.0 / estimate_frame_period_s(seconds)
-        self._times = _FrameTimes(self.fps, seconds)
+        self._seconds = seconds
 
-    def read(self) -> Frame | None:
-        """Return the next frame; None at the end, where `truncated` is set if announced frames are missing.
-
-        Raises SourceError: an image of another size.
-        """
-        image = self._next if self._next is not None else self._decode()
-        self._next = None
-        t_ns = self._times.at_ns(self._index)
-        if image is None or t_ns is None:
-            return None
-        _check_size(f"{self.name}: frame {self._index}", image, self.size)
-        frame = Frame(self._camera, self._index, t_ns, image)
-        self._index += 1
-        return frame
-
-    def _decode(self) -> NDArray[np.uint8] | None:
+    def _decode(self) -> tuple[str, NDArray[np.uint8]] | None:
         """Return the next image of the file; None at its end."""
-        if self._capture is None:
-            return None
-        ok, image = self._capture.read()
-        if ok and image is not None:
-            return _convert_to_bgr(image)
-        # Some containers announce a frame or two more than they hold.
-        self.truncated = self.n_frames is not None and self._index < self.n_frames - 2
-        return None
+        image, self._next = self._next, None
+        if image is None and self._capture is not None:
+            ok, decoded = self._capture.read()
+            image = convert_to_bgr(decoded) if ok and decoded is not None else None
+            # Some containers announce a frame or two more than they hold.
+            self.truncated = image is None and self.n_frames is not None and self._index < self.n_frames - 2
+        return None if image is None else (f"{self.name}: frame {self._index}", image)
 
     def close(self) -> None:
         """Release the file."""
@@ -196,12 +200,14 @@ class VideoFile:
         self._capture = self._next = None
 
 
-class ImageFolder:
-    """A folder of images, one a frame, in natural order of their names (2 before 10)."""
+class ImageFolder(_RecordedFrames):
+    """A folder of images, one a frame, in natural order of their names (2 before 10).
+
+    A damaged image ends the sequence and sets `truncated`.
+    """
 
     def __init__(self, path: Path, camera: int, fps: float | None = None, seconds: Floats | None = None) -> None:
         """List the images. Raises SourceError: none there, or the first cannot be decoded."""
-        self.name, self._camera, self._index = str(path), camera, 0
         found = (file for file in path.iterdir() if file.suffix.lower() in IMAGE_SUFFIXES and not file.name.startswith("."))
         self._files = sorted(found, key=lambda file: make_natural_key(file.name))
         if not self._files:
@@ -211,26 +217,18 @@ class ImageFolder:
         first = _read_image(self._files[0])
         if first is None:
             raise SourceError(f"{self._files[0]}: cannot be decoded as an image; remove it or record again")
-        self.size = (first.shape[1], first.shape[0])
+        super().__init__(path, camera, first)
         self.fps = fps or (1.0 / estimate_frame_period_s(seconds) if seconds is not None and len(seconds) > 1 else DEFAULT_FPS)
-        self.n_frames: int | None = len(self._files)
-        self.truncated = False
-        self.stamp, self.facts = Stamp.FILE, Facts()
-        self._times = _FrameTimes(self.fps, seconds)
+        self.n_frames, self._seconds = len(self._files), seconds
 
-    def read(self) -> Frame | None:
-        """Return the next frame; a damaged image ends the sequence and sets `truncated`. Raises SourceError: another size."""
-        t_ns = self._times.at_ns(self._index)
-        if self._index >= len(self._files) or t_ns is None:
+    def _decode(self) -> tuple[str, NDArray[np.uint8]] | None:
+        """Return the next image; None at the end."""
+        if self._index >= len(self._files):
             return None
-        image = _read_image(self._files[self._index])
-        if image is None:
-            self.truncated = True
-            return None
-        _check_size(str(self._files[self._index]), image, self.size)
-        frame = Frame(self._camera, self._index, t_ns, image)
-        self._index += 1
-        return frame
+        file = self._files[self._index]
+        image = _read_image(file)
+        self.truncated = image is None
+        return None if image is None else (str(file), image)
 
     def close(self) -> None:
         """Forget the files."""
@@ -249,19 +247,11 @@ def _read_image(path: Path) -> NDArray[np.uint8] | None:
         image = cv2.imdecode(np.frombuffer(path.read_bytes(), np.uint8), cv2.IMREAD_COLOR)
     except (OSError, cv2.error):
         return None
-    return None if image is None else _convert_to_bgr(image)
+    return None if image is None else convert_to_bgr(image)
 
 
-def _convert_to_bgr(image: NDArray[np.generic]) -> NDArray[np.uint8]:
+def convert_to_bgr(image: NDArray[np.generic]) -> NDArray[np.uint8]:
     """Return a C-contiguous BGR uint8 image of a decoder's result."""
     if image.ndim == 2:
         image = np.repeat(image[:, :, None], 3, axis=2)
     return np.ascontiguousarray(image[:, :, :3], dtype=np.uint8)
-
-
-def _check_size(where: str, image: NDArray[np.uint8], size: tuple[int, int]) -> None:
-    """Raise SourceError unless the image has the size of the first."""
-    if (image.shape[1], image.shape[0]) != size:
-        raise SourceError(
-            f"{where} is {image.shape[1]}x{image.shape[0]}, but the first frame {size[0]}x{size[1]}; all must have one size"
-        )

@@ -74,7 +74,6 @@ def find_candidates(views: Views, pair: tuple[int, int], rig: Rig, s: MatchSetti
     Args:
         views: what the cameras saw at one time.
         pair: numbers of the two cameras.
-        rig: the cameras.
         s: of the matching.
         predicted_m: (M, 3).
     """

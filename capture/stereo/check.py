@@ -50,7 +50,6 @@ def check_rig_fits(
     rig: Rig,
     sizes: Sequence[tuple[int, int]],
     sample: Iterable[Views],
-    settings: MatchSettings | None = None,
     what: str = "recordings",
 ) -> RigFit:
     """Check that a rig is that of these cameras or recordings, in their order; return how well the worst two fit.
@@ -58,15 +57,13 @@ def check_rig_fits(
     Where no two cameras have three moments of four blobs, or with one camera, only the sizes are checked.
 
     Args:
-        rig: the cameras.
         sizes: width and height of each camera's images.
         sample: ten or more moments spread over the recording.
-        settings: of the matching; None: the defaults.
         what: name of what is checked in the error sentences.
     Raises: SwappedCamerasError, StrangeCameraError, or CalibrationError: another size, markers far from their lines.
     """
     _check_sizes(rig, sizes)
-    check = _RigCheck(rig, list(sample), settings or MatchSettings(), what)
+    check = _RigCheck(rig, list(sample), what)
     if not check.fits:
         return check.scant
     if len(rig) == 2 or check.bad:
@@ -80,8 +77,8 @@ def check_rig_fits(
 class _RigCheck:
     """How well each two views of a sample fit, where there is enough of them. scant: of the first two where there is not."""
 
-    def __init__(self, rig: Rig, sample: list[Views], settings: MatchSettings, what: str) -> None:
-        self._rig, self._settings, self._what = rig, settings, what
+    def __init__(self, rig: Rig, sample: list[Views], what: str) -> None:
+        self._rig, self._what = rig, what
         pairs = [pair for pair in combinations(range(len(rig)), 2) if len(rig) == 2 or _is_same_side(rig, pair)]
         usable = {pair: _select_views(sample, pair) for pair in pairs}
         self.scant = RigFit(len(usable.get((0, 1), ())), 0.0, float("inf"), 0.0)
@@ -93,7 +90,7 @@ class _RigCheck:
         """Return the fit of each pair, by another rig where one of some cameras is in it."""
         of = None if cameras is None else set(cameras)
         return {
-            pair: measure_rig_fit(Rig(tuple(rig.cameras[c] for c in pair)), views, self._settings)
+            pair: measure_rig_fit(Rig(tuple(rig.cameras[c] for c in pair)), views)
             if of is None or of & set(pair)
             else self.fits[pair]
             for pair, views in self._usable.items()
@@ -123,7 +120,6 @@ class _RigCheck:
                 measure_rig_fit(
                     Rig(tuple(self._rig.cameras[c] for c in pair)),
                     [_mirror_view(both, pair.index(camera), of.size[0]) for both in views],
-                    self._settings,
                 )
                 for pair, views in self._usable.items()
                 if camera in pair
@@ -182,20 +178,18 @@ def _mirror_view(both: Views, side: int, width_px: int) -> Views:
     return both.changed(turn)
 
 
-def measure_rig_fit(rig: Rig, pairs: Sequence[Views], settings: MatchSettings) -> RigFit:
+def measure_rig_fit(rig: Rig, pairs: Sequence[Views]) -> RigFit:
     """Return how well pairs of views fit a rig.
 
     A pair's quality is the sum of 1 / (1 + (d / GOOD_PX)^2) over its matches by the smaller number of blobs; the median over
     pairs is robust to time skew during fast motion.
 
     Args:
-        rig: the cameras.
         pairs: what two cameras saw, at several times.
-        settings: of the matching.
     """
     qualities, distances, matched = [], [np.zeros(0)], []
     for pair in pairs:
-        points = match(pair, rig, settings)
+        points = match(pair, rig, MatchSettings())
         n = min(len(pair[0]), len(pair[1]))
         qualities.append(float((1.0 / (1.0 + (points.epipolar_px / GOOD_PX) ** 2)).sum()) / n)
         distances.append(points.epipolar_px)

@@ -31,7 +31,6 @@ def drop_outvoted_views(views: Views, rig: Rig, expected_m: Floats) -> Views:
 
     Args:
         views: what the cameras saw at one time.
-        rig: the cameras.
         expected_m: predicted markers, (M, 3) world.
     """
     judged = [blobs for blobs in views.present if len(blobs) >= MIN_BLOBS]

@@ -58,7 +58,6 @@ def match_clusters(views: Views, seeing: list[int], rig: Rig, s: MatchSettings, 
     Args:
         views: what the cameras saw at one time.
         seeing: numbers of the cameras that see something.
-        rig: the cameras.
         s: of the matching.
         predicted_m: predicted markers, (M, 3) world [m].
     """
@@ -180,7 +179,6 @@ def score_pairs(cameras: Floats, table: BlobTable, edges: BlobPairs, unseen: flo
 
     Args:
         cameras: (V, 22).
-        table: the blobs.
         edges: the pairs.
         unseen: cost of a camera that does not see a point, which the cheapest two pairs with a blob of it save where they and the
             blob's distance from the image of the pair's point cost less.
@@ -267,7 +265,6 @@ def grow_clusters(
 
     Args:
         cameras: (V, 22).
-        table: the blobs.
         first, second: rows of the pairs' blobs, (E,).
         order: numbers of pairs, (K,).
         limit_px: farthest that a blob may be from the image of its point.
@@ -299,7 +296,6 @@ def triangulate_clusters(cameras: Floats, table: BlobTable, member: Ints) -> tup
 
     Args:
         cameras: (V, 22).
-        table: the blobs.
         member: rows of the table, (P, V), -1 for none.
     """
     seen: Bools = np.ascontiguousarray(member.T >= 0)

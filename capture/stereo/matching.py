@@ -31,8 +31,6 @@ def match(views: Views, rig: Rig, settings: MatchSettings, predicted_m: ArrayLik
 
     Args:
         views: what the cameras saw at one time.
-        rig: the cameras.
-        settings: of the matching.
         predicted_m: predicted markers, (M, 3) world [m]; None or empty: no prediction.
     """
     predicted = make_read_only(NO_PREDICTION if predicted_m is None else np.asarray(predicted_m, float).reshape(-1, 3))

@@ -9,7 +9,7 @@ camera that sags slowly. Landmarks of the body are watched alike, in pictures so
 """
 
 from collections import deque
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from statistics import median
 
 import numpy as np
@@ -46,14 +46,9 @@ class VoteResult:
 class VoteSegment:
     """Votes of a second while the body sank, rested or rose, (3, bins), and their numbers of markers and pairs, (3,) each."""
 
-    votes: Floats
-    n: Floats
-    n_pairs: Floats
-
-
-def make_empty_segment() -> VoteSegment:
-    """Return a segment without votes."""
-    return VoteSegment(np.zeros((3, N_BINS)), np.zeros(3), np.zeros(3))
+    votes: Floats = field(default_factory=lambda: np.zeros((3, N_BINS)))
+    n: Floats = field(default_factory=lambda: np.zeros(3))
+    n_pairs: Floats = field(default_factory=lambda: np.zeros(3))
 
 
 def find_agreed_distance(votes: Floats, n: int, start: VoteResult | None) -> VoteResult:
@@ -183,7 +178,7 @@ class PairWatch:
         middles = [np.array([0.5 * camera.size[0], 0.5 * camera.size[1], 1.0]) for camera in rig.cameras]
         lines = (F.T @ middles[1], F @ middles[0])
         self._across = tuple(line[:2] / np.hypot(line[0], line[1]) for line in lines)
-        self._segment = make_empty_segment()
+        self._segment = VoteSegment()
         self._segments: deque[VoteSegment] = deque(maxlen=CLASS_SEGMENTS)
         self._body_px_s = 0.0
         self._drift = DriftDetector(who)
@@ -215,7 +210,7 @@ class PairWatch:
         if not 0 <= t_ns - self._segment_ns < SEGMENT_NS:
             self._segment_ns = t_ns
             self._segments.append(self._segment)
-            self._segment = make_empty_segment()
+            self._segment = VoteSegment()
             self._judge(t_ns)
 
     def _update_speed(self, before: Blobs, now: Blobs) -> None:

@@ -23,11 +23,11 @@ Pair = tuple[int, int]
 class RigWatch:
     """Watches the views of a run, markers and landmarks of the body; time comes from the views.
 
-    min_score: of a landmark that counts. moved: the cameras that seem to have moved since the calibration.
+    moved: the cameras that seem to have moved since the calibration.
     """
 
-    def __init__(self, rig: Rig, min_score: float = LabelSettings().landmark_score) -> None:
-        self._rig, self._min_score = rig, min_score
+    def __init__(self, rig: Rig) -> None:
+        self._rig, self._min_score = rig, LabelSettings().landmark_score
         self._by_body = {pair: self._watch_of(pair, of_body=True) for pair in combinations(range(len(rig)), 2)}
         self._pairs = {pair: self._watch_of(pair) for pair in combinations(range(len(rig)), 2)}
         self.moved: tuple[int, ...] = ()

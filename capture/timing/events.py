@@ -55,7 +55,7 @@ def estimate_jump_offset(left: TimeSeries, right: TimeSeries) -> OffsetMeasureme
     sides = [(TimeSeries(left.t_s, left.value[:, [c]]), TimeSeries(right.t_s, right.value[:, [c]])) for c in columns]
     sides = [(one, other) for one, other in sides if _has_jump(one) and _has_jump(other)]
     lags = np.arange(-MAX_LAG_S, MAX_LAG_S + 1e-9, COARSE_S)
-    fits = [np.array([_correlate_columns(one, other, lag) for lag in lags]) for one, other in sides]
+    fits = [np.array([_correlate_series(one, other, lag) for lag in lags]) for one, other in sides]
     if not fits:
         return None
     chosen = int(np.argmax([fit.max() for fit in fits]))
@@ -72,20 +72,18 @@ def _has_jump(series: TimeSeries) -> bool:
     return bool(size.max() > MIN_PEAK * max(float(np.median(size)), 1e-9))
 
 
-def _correlate_columns(left: TimeSeries, right: TimeSeries, lag_s: float) -> float:
-    """Return the mean correlation of the columns where both are known, -1 where they hardly overlap."""
+def _correlate_series(left: TimeSeries, right: TimeSeries, lag_s: float) -> float:
+    """Return the correlation of two series of one column where both are known, -1 where they hardly overlap."""
     inside = (right.t_s - lag_s >= left.t_s[0]) & (right.t_s - lag_s <= left.t_s[-1])
     t = right.t_s[inside]
     if not len(t) or t[-1] - t[0] < MIN_OVERLAP_S:
         return -1.0
-    found = []
-    for c in range(left.value.shape[1]):
-        a, b = np.interp(t - lag_s, left.t_s, left.value[:, c]), right.value[inside, c]
-        a, b = a - a.mean(), b - b.mean()
-        # Relative to all of the energy: a lag that overlaps half of the movement is not a good one.
-        whole = np.sqrt(np.sum((left.value[:, c] - left.value[:, c].mean()) ** 2) * len(t) / len(left.t_s))
-        found.append(float(a @ b) / max(max(whole, float(np.linalg.norm(a))) * float(np.linalg.norm(b)), 1e-12))
-    return float(np.mean(found))
+    one = left.value[:, 0]
+    a, b = np.interp(t - lag_s, left.t_s, one), right.value[inside, 0]
+    a, b = a - a.mean(), b - b.mean()
+    # Relative to all of the energy: a lag that overlaps half of the movement is not a good one.
+    whole = np.sqrt(np.sum((one - one.mean()) ** 2) * len(t) / len(left.t_s))
+    return float(a @ b) / max(max(whole, float(np.linalg.norm(a))) * float(np.linalg.norm(b)), 1e-12)
 
 
 def _refine_lag(left: TimeSeries, right: TimeSeries, lag_s: float) -> OffsetMeasurement | None:

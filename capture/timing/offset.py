@@ -120,7 +120,6 @@ class TimeOffsetEstimator:
 
         Args:
             frame: brought to one time with the corrections of `used_s`.
-            rig: the cameras.
             used_s: the corrections, by camera.
         """
         shared = frame.seen & frame.seen[self._camera] & frame.valid

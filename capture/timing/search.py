@@ -151,7 +151,6 @@ def describe_offset_search(method: OffsetMethod, camera: int, found: OffsetMeasu
 
     Args:
         method: by which it was searched.
-        camera: number of the camera.
         found: None: nothing was found.
     """
     name = CAMERA_NAMES[camera]

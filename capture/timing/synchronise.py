@@ -68,7 +68,6 @@ class _Clock:
 
         Args:
             frame: the labelled markers.
-            rig: the cameras.
             used_s: the offsets in use for them, by camera.
         """
         self.offset.add(frame, rig, used_s)
@@ -119,7 +118,6 @@ class Synchroniser:
         Args:
             offset_ms: by which they are late.
             sigma_ms: its standard deviation.
-            camera: number of the camera.
         """
         if 0 < camera < len(self._clocks):
             self._clocks[camera].correct(offset_ms, sigma_ms)
@@ -147,7 +145,6 @@ class Synchroniser:
 
         Args:
             frame: the labelled markers.
-            rig: the cameras.
         """
         if frame is None or not self._settings.estimate:
             return

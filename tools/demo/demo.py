@@ -51,16 +51,8 @@ Tell = Callable[[str], None]
 Progress = Callable[[float, str], None]
 
 
-@dataclass(frozen=True, slots=True)
-class DemoScene:
-    """Who performs: the scene with the demo's performer in it, and how long."""
-
-    performer: Performer
-    seconds: float
-
-
-def stage_demo(seconds: float | None, n_views: int = 2, has_markers: bool = True) -> DemoScene:
-    """Return the scene of the demo.
+def stage_demo(seconds: float | None, n_views: int = 2, has_markers: bool = True) -> Performer:
+    """Return the performer of the demo, with the scene around it.
 
     Args:
         seconds: None for the whole programme.
@@ -69,24 +61,20 @@ def stage_demo(seconds: float | None, n_views: int = 2, has_markers: bool = True
     Raises: DuocapError: an impossible length.
     """
     scene = replace(SCENE if has_markers else UNMARKED_SCENE, views=n_views)
-    performer = make_scene_performer(scene, make_demo_performance(scene.fps, seconds))
-    return DemoScene(performer, performer.duration_s)
+    return make_scene_performer(scene, make_demo_performance(scene.fps, seconds))
 
 
-def calibrate_demo_subject(stage: DemoScene, database: Path, settings: Settings) -> Subject:
+def calibrate_demo_subject(performer: Performer, database: Path, settings: Settings) -> Subject:
     """Calibrate the performer as a user would: from the markers that two cameras see at least in the T-pose.
 
     With one camera the second is there for this.
 
     Args:
-        stage: scene with the performer.
-        database: database of motions.
-        settings: settings of the run.
+        performer: before cameras.
     Raises: CalibrationError: no T-pose seen.
     """
-    performer = stage.performer
     if len(performer.rig) == 1:
-        performer = stage_demo(stage.seconds, has_markers=bool(performer.markers.worn.any())).performer
+        performer = stage_demo(performer.duration_s, has_markers=bool(performer.markers.worn.any()))
     cameras = [SimulatedCamera(performer.scene, camera, performer) for camera in range(len(performer.rig))]
     views = [Views(blobs) for blobs in zip(*(_detect_tpose(camera, settings) for camera in cameras), strict=True)]
     opened = open_database(database)
@@ -105,10 +93,10 @@ def _seek(performer: Performer, settings: Settings, max_every: int) -> SoughtOnB
     return SoughtOnBody(bool(performer.markers.worn.any()), open_landmarks(settings.landmarks.model, max_every))
 
 
-def _plan_camera(settings: Settings, stage: DemoScene, camera: int) -> CameraPlan:
-    """Return the plan of a camera that looks at the stage; its process gets the performer, and need not make the motion again."""
-    source = partial(SimulatedCamera, stage.performer.scene, camera, stage.performer)
-    room = RoomSettings(landmarks=settings.landmarks.model, has_markers=bool(stage.performer.markers.worn.any()))
+def _plan_camera(settings: Settings, performer: Performer, camera: int) -> CameraPlan:
+    """Return the plan of a camera; its process gets the performer, and need not make the motion again."""
+    source = partial(SimulatedCamera, performer.scene, camera, performer)
+    room = RoomSettings(landmarks=settings.landmarks.model, has_markers=bool(performer.markers.worn.any()))
     detector = partial(open_detector, settings.detector, room=room)
     return CameraPlan(camera, source, detector, paced=True, preview=settings.stream.preview)
 
@@ -140,7 +128,6 @@ def run_demo(
     """Calibrate, start the processes, listen like a client until the performance ends, and report.
 
     Args:
-        settings: settings of the run.
         demo: scene and outputs of the demo.
         tell: receives progress messages as text.
         progress: called with the share done and the last state.
@@ -150,14 +137,14 @@ def run_demo(
         DuocapError: for what the user can mend.
     """
     n_views = demo.n_views
-    stage = stage_demo(demo.seconds, n_views, demo.has_markers)
-    fps = stage.performer.scene.fps
+    performer = stage_demo(demo.seconds, n_views, demo.has_markers)
+    fps = performer.scene.fps
     tell("calibrating the performer from the T-pose")
-    subject = calibrate_demo_subject(stage, demo.database, settings)
+    subject = calibrate_demo_subject(performer, demo.database, settings)
     tell(f"starting {n_views} camera{'s' * (n_views > 1)} and the reconstruction")
     session = choose_session_name()
-    rig = stage.performer.rig
-    cameras = [_plan_camera(settings, stage, camera) for camera in range(n_views)]
+    rig = performer.rig
+    cameras = [_plan_camera(settings, performer, camera) for camera in range(n_views)]
     plan = plan_reconstruction(rig, subject, demo.database, settings, session, fps, RunFiles(demo.outputs, demo.record))
     subscriber = Subscriber(settings.stream.address, ("skeleton", "rig", "pose"), find_key_settings(settings.stream))
     with raise_on_interrupt(), Supervisor(cameras, plan, session, tell, prepared=prepared) as run:
@@ -167,7 +154,7 @@ def run_demo(
         tell(f"streaming at {settings.stream.address}")
         watch = RateWatch(t_start_ns, fps)
         world = SimulatedWorld(compose_rig_message(rig, session))
-        advance = partial(_show_progress, progress, t_start_ns, stage.seconds)
+        advance = partial(_show_progress, progress, t_start_ns, performer.duration_s)
         receipts = _collect_stream(run, subscriber, world, advance, partial(_adapt_frame_rate, run, watch, tell))
         counts = [child.counts for child in run.cameras]
         passed_ms = max(1e-6 * (now_ns() - t_start_ns), 1.0)
@@ -175,15 +162,13 @@ def run_demo(
     subscriber.close()
 
     def truth(times_s: Floats) -> Floats:
-        return stage.performer.joints_at(times_s)[1]
+        return performer.joints_at(times_s)[1]
 
     captured = tuple(count["frames"] for count in counts)
     frames = tuple(count["frames"] + count["skipped"] for count in counts)
-    judged = watch.judged(receipts)
-    poses, times_ns = [receipt.pose for receipt in judged], [receipt.t_received_ns or 0 for receipt in judged]
-    due = watch.n_due(draw_shutter_times(stage.performer.scene, 0, stage.seconds))
+    due = watch.n_due(draw_shutter_times(performer.scene, 0, performer.duration_s))
     budget_ms = settings.stream.budget_ms
-    report = build_demo_report(skeleton, poses, truth, t_start_ns, frames, captured, times_ns, budget_ms, due)
+    report = build_demo_report(skeleton, watch.judged(receipts), truth, t_start_ns, frames, captured, budget_ms, due)
     return replace(report, rate=watch.words(), cores=cores)
 
 

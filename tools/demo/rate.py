@@ -18,10 +18,8 @@ SETTLE_S = 0.5  # what was under way is through by then
 class RateWatch:
     """Compares poses that came with pairs that were due, in the first windows of a run.
 
-    Args:
-        t_start_ns: time at which the run began [ns].
-        fps: frame rate of the cameras [Hz].
-        slowed_s: time at which fewer frames were called for [s after the start], None before.
+    t_start_ns: time at which the run began [ns]; slowed_s: time at which fewer frames were called for [s after the start], None
+    before.
     """
 
     def __init__(self, t_start_ns: int, fps: float) -> None:

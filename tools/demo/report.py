@@ -76,22 +76,21 @@ def compute_stream_joints_m(skeleton: SkeletonMessage, poses: Sequence[PoseMessa
     return positions
 
 
-def select_measured_poses(poses: Sequence[PoseMessage]) -> list[PoseMessage]:
+def select_measured(heard: Sequence[Receipt]) -> list[Receipt]:
     """Return the first pose of every capture time: later ones only hold it while the cameras are silent."""
-    first: dict[int, PoseMessage] = {}
-    for pose in poses:
-        first.setdefault(pose.t_capture_ns, pose)
+    first: dict[int, Receipt] = {}
+    for receipt in heard:
+        first.setdefault(receipt.pose.t_capture_ns, receipt)
     return list(first.values())
 
 
 def build_demo_report(
     skeleton: SkeletonMessage,
-    heard: Sequence[PoseMessage],
+    heard: Sequence[Receipt],
     truth: Truth,
     t_start_ns: int,
     frames: tuple[int, ...],
     captured: tuple[int, ...],
-    t_received_ns: Sequence[int] | None = None,
     budget_ms: float = 33.0,
     due: int | None = None,
 ) -> DemoReport:
@@ -104,19 +103,15 @@ def build_demo_report(
         t_start_ns: begin of the performance [ns].
         frames: number of frames of each camera, captured or skipped.
         captured: number of those captured.
-        t_received_ns: time at which each pose was heard [ns], if known.
         budget_ms: budget of the latency [ms].
         due: poses that should have come, None for the frames of one camera.
     Raises: DuocapError: nothing was tracked.
     """
-    poses = select_measured_poses(heard)
-    times: Sequence[int | None] = [None] * len(heard) if t_received_ns is None else t_received_ns
-    received = {id(pose): t_ns for pose, t_ns in zip(heard, times, strict=True)}
-    receipts = [Receipt(pose, received[id(pose)]) for pose in poses]
-    tracked = [pose for pose in poses if pose.state == "tracking"]
+    receipts = select_measured(heard)
+    tracked = [receipt.pose for receipt in receipts if receipt.pose.state == "tracking"]
     if not tracked:
         raise DuocapError(
-            f"no pose of {len(poses)} was tracked; is the machine too busy for {len(frames)} cameras at 60 Hz? try again"
+            f"no pose of {len(receipts)} was tracked; is the machine too busy for {len(frames)} cameras at 60 Hz? try again"
         )
     seconds = np.array([pose.t_capture_ns - t_start_ns for pose in tracked]) * 1e-9
     error_mm = 1e3 * np.linalg.norm(compute_stream_joints_m(skeleton, tracked) - truth(seconds), axis=2)
@@ -126,17 +121,12 @@ def build_demo_report(
         frames=frames,
         captured=captured,
         due=min(frames) if due is None else due,
-        poses=len(poses),
+        poses=len(receipts),
         tracked=len(tracked),
         error_mm=(float(error_mm.mean()), float(np.median(error_mm)), float(np.percentile(error_mm, 95))),
         worst_joint=(JOINTS[worst], float(by_joint[worst])),
         latency=compute_latency(receipts, budget_ms),
     )
-
-
-def compute_latencies_ms(poses: Sequence[PoseMessage]) -> dict[str, Quantiles]:
-    """Return p50, p95, p99 of each stage and from grab to publish [ms]."""
-    return compute_latency((Receipt(pose) for pose in poses), budget_ms=0.0).stages_ms
 
 
 def build_report_tables(report: DemoReport) -> list[Table]:

@@ -66,7 +66,6 @@ def examine_cameras(
     """Examine every camera for about a second: its pictures, and what hinders it.
 
     Args:
-        settings: settings of the run.
         devices: provider of webcams; None for this machine's own.
         folder: folder of the devices on Linux.
     """
@@ -80,25 +79,15 @@ def examine_cameras(
     findings = [report_bad("cameras", f"may not be opened: {', '.join(closed)}", GROUP_FIX)] if closed else []
     if not found and not closed:
         findings.append(_find_no_camera())
-    looks: dict[str, CameraProbe] = {}
-    for camera in found:
-        if camera.path not in closed:
-            looks[camera.label] = probe_camera(partial(open_camera, _format_identity(camera), 0, None, wanted, None, devices))
-            findings.append(judge_local_camera(camera, looks[camera.label], wanted))
-    opened = {label: look for label, look in looks.items() if not look.error}
-    if len(opened) < 2:
+    seen = [camera for camera in found if camera.path not in closed]
+    openers = [partial(open_camera, str(camera.index), 0, None, wanted, None, devices) for camera in seen]
+    looks = [probe_camera(opener) for opener in openers]
+    findings += [judge_local_camera(camera, look, wanted) for camera, look in zip(seen, looks, strict=True)]
+    alone = {camera.label: look for camera, look in zip(seen, looks, strict=True) if not look.error}
+    if len(alone) < 2:
         return findings
-    openers = [
-        partial(open_camera, _format_identity(camera), 0, None, wanted, None, devices)
-        for camera in found
-        if camera.label in opened
-    ]
-    return [*findings, judge_concurrent_rates(found, opened, dict(zip(opened, probe_cameras(openers), strict=True)))]
-
-
-def _format_identity(camera: LocalCamera) -> str:
-    """Return what names a camera beyond doubt."""
-    return str(camera.index)
+    together = probe_cameras([opener for camera, opener in zip(seen, openers, strict=True) if camera.label in alone])
+    return [*findings, judge_concurrent_rates(found, alone, dict(zip(alone, together, strict=True)))]
 
 
 def _list_forbidden_devices(folder: Path) -> list[str]:
@@ -149,14 +138,11 @@ def _wait_for_answer(process: Any, answers: "multiprocessing.Queue[CameraProbe]"
     """Wait for what a process saw, or for its end."""
     t_end_ns = now_ns() + round(open_s * 1e9)
     while now_ns() < t_end_ns:
-        try:
-            return answers.get(timeout=0.1)
-        except queue.Empty:
-            if not process.is_alive():
-                try:
-                    return answers.get(timeout=0.5)  # its last words may still be on the way
-                except queue.Empty:
-                    return CameraProbe({}, error="its driver crashed the process that opened it", driver_failed=True)
+        is_alive = process.is_alive()
+        with suppress(queue.Empty):
+            return answers.get(timeout=0.1 if is_alive else 0.5)  # its last words may still be on the way
+        if not is_alive:
+            return CameraProbe({}, error="its driver crashed the process that opened it", driver_failed=True)
     return CameraProbe({}, error=f"its driver did not answer within {open_s:g} s", driver_failed=True)
 
 
@@ -165,21 +151,19 @@ def _probe_in_process(opener: Opener, answers: "multiprocessing.Queue[CameraProb
     cv2.setNumThreads(1)
     try:
         answers.put(measure_source(opener, meeting=meeting))
-    except CameraError as error:
-        answers.put(CameraProbe({}, error=" ".join(error.problem.split())))
     except DuocapError as error:
-        answers.put(CameraProbe({}, error=" ".join(str(error).split())))
+        words = error.problem if isinstance(error, CameraError) else str(error)
+        answers.put(CameraProbe({}, error=" ".join(words.split())))
     answers.close()
     answers.join_thread()
     os._exit(0)  # without waiting for a driver's threads
 
 
-def measure_source(opener: Opener, clock: Callable[[], int] = now_ns, meeting: Barrier | None = None) -> CameraProbe:
+def measure_source(opener: Opener, meeting: Barrier | None = None) -> CameraProbe:
     """Return the figures of a source over a second.
 
     Args:
         opener: opens the source.
-        clock: returns the time [ns].
         meeting: barrier at which those that are read at the same time wait, once the source is open or cannot be opened.
     Raises: the exceptions of opening and reading.
     """
@@ -188,11 +172,11 @@ def measure_source(opener: Opener, clock: Callable[[], int] = now_ns, meeting: B
     finally:
         _wait_at_barrier(meeting)
     try:
-        t_settled_ns = clock() + round(SETTLE_S * 1e9)
-        while meeting is not None and clock() < t_settled_ns and source.read() is not None:
+        t_settled_ns = now_ns() + round(SETTLE_S * 1e9)
+        while meeting is not None and now_ns() < t_settled_ns and source.read() is not None:
             pass
-        stamps, light, t_begin_ns = [], 0.0, clock()
-        while clock() - t_begin_ns < LOOK_S * 1e9 and (frame := source.read()) is not None:
+        stamps, light, t_begin_ns = [], 0.0, now_ns()
+        while now_ns() - t_begin_ns < LOOK_S * 1e9 and (frame := source.read()) is not None:
             stamps.append(frame.t_capture_ns)
             light = float(frame.image[::16, ::16].mean())
         span_ns = stamps[-1] - stamps[0] if len(stamps) > 1 else 0

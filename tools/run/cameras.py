@@ -25,7 +25,6 @@ from capture.sources.webcam.backends import V4L2, choose_backend, describe_open_
 from capture.sources.webcam.names import CameraIdentity, check_different, identify_camera
 from capture.sources.webcam.settings import check_settings
 from capture.sources.webcam.webcam import DeviceProvider, Webcam
-from config.arrays import Floats
 from config.errors import SourceError
 from config.markers import MarkerSet
 from config.per_camera import add_tuned_values, find_camera_settings
@@ -74,34 +73,15 @@ def is_recorded(source: str) -> bool:
     return source != NODE and not ADDRESS.match(source) and find_camera_kind(source) is CameraKind.RECORDED
 
 
-def open_network(source: str, camera: int, fps: float | None, seconds: Floats | None) -> Source:
-    """Open a camera of the network.
-
-    Args:
-        source: source of the pictures as the user named it.
-        camera: number of the camera in the rig.
-        fps: asked of the camera; None: its own.
-        seconds: not used: only recordings have times of their own.
-    Raises: SourceError.
-    """
-    return (MjpegHttp if is_mjpeg_url(source) else Rtsp)(source, camera, fps)
-
-
-def open_webcam(source: str, camera: int, fps: float | None, seconds: Floats | None) -> Source:
-    """Open a webcam as it is by default, for commands that have no settings for it.
-
-    Args:
-        source: source of the pictures as the user named it.
-        camera: number of the camera in the rig.
-        fps: asked of the camera; None: its own.
-        seconds: not used: only recordings have times of their own.
-    Raises: SourceError, SettingsError.
-    """
-    return open_camera(source, camera, fps, CameraSettings())
-
-
-register_source(lambda source: is_mjpeg_url(source) or is_rtsp_url(source), open_network)
-register_source(lambda source: source.isascii() and source.isdigit(), open_webcam)
+register_source(
+    lambda source: is_mjpeg_url(source) or is_rtsp_url(source),
+    lambda source, camera, fps, seconds: (MjpegHttp if is_mjpeg_url(source) else Rtsp)(source, camera, fps),
+)
+# A webcam as it is by default, for commands that have no settings for it.
+register_source(
+    lambda source: source.isascii() and source.isdigit(),
+    lambda source, camera, fps, seconds: open_camera(source, camera, fps, CameraSettings()),
+)
 
 
 def open_camera(
@@ -139,7 +119,6 @@ def find_webcam(source: str, settings: CameraSettings, devices: DeviceProvider) 
 
     Args:
         source: source of the pictures as the user named it.
-        settings: settings of the run.
         devices: provider of webcams; None for this machine's own.
     Raises: SourceError: none, or several; SettingsError: no such backend.
     """
@@ -205,7 +184,6 @@ def check_camera_source(
         source: source of the pictures as the user named it.
         camera: number of the camera in the rig.
         fps: frame rate of recordings, and the one asked of webcams [Hz]; None for their own.
-        settings: settings of the run.
         devices: provider of webcams; None for this machine's own.
     Raises: SourceError, SettingsError.
     """
@@ -238,7 +216,6 @@ def check_camera_sources(
 
     Args:
         sources: sources of the cameras as the user named them.
-        settings: settings of the run.
         fps: frame rate of recordings, and the one asked of webcams [Hz]; None for their own.
         tell: receives progress messages as text.
         devices: provider of webcams; None for this machine's own.

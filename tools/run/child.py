@@ -17,6 +17,8 @@ from capture.process.plan import CameraPlan
 from reconstruct.process.main import ReconstructionPlan
 from tools.run.prepared import PreparedProcesses, start_process
 
+log = logging.getLogger(__name__)
+
 FIRST_PAUSE_NS, MAX_PAUSE_NS = 500_000_000, 10_000_000_000
 QUICK_NS = 5_000_000_000  # a process that dies within so long of being ready will do so again
 GOOD_NS = 60_000_000_000  # one that has worked for so long begins with a clean record
@@ -32,9 +34,7 @@ class Restarts:
     _quick: int = 0
 
     def died(self, worked_ns: int) -> int | None:
-        """Return the pause before it is started again [ns], None where it shall not be. worked_ns: since it was ready, 0:
-        never.
-        """
+        """Return the pause before it is started again [ns], None where it shall not be. worked_ns: since it was ready, or 0."""
         if worked_ns >= GOOD_NS:
             self._lately = self._quick = 0
         self._quick = self._quick + 1 if worked_ns < QUICK_NS else 0
@@ -53,8 +53,6 @@ def format_duration(ns: int) -> str:
         return f"{seconds:.0f} s"
     return f"{seconds / 60:.0f} min" if seconds < 5400 else f"{seconds / 3600:.1f} h"
 
-
-log = logging.getLogger(__name__)
 
 READY_S = 600.0  # every kernel compiled anew on a slow and busy machine; a process that cannot go on ends or says so long before
 HUNG_S = 5.0
@@ -75,6 +73,7 @@ class ChildProcess:
         tuned: settings given to it since the start, by dotted name.
         ready_ns: since when it has been ready, 0 where it is not.
         due_ns: time at which it is started again [ns], 0 while it runs.
+        silent_s: for how long it may be silent once it is ready [s].
     """
 
     name: str
@@ -94,6 +93,8 @@ class ChildProcess:
     details: Details = field(default_factory=dict)
     tuned: Details = field(default_factory=dict)
     complaint: Report | None = None
+    silent_s: float = HUNG_S
+    _was_hung: bool = False
 
     @property
     def is_node(self) -> bool:
@@ -128,19 +129,45 @@ class ChildProcess:
         process = None if prepared is None else prepared.take(self.target, link, self.plan)
         self.process = process or start_process(self.target, (link, self.plan), f"duocap-{self.name}")
 
-    def hung(self, t_ns: int) -> bool:
+    def is_hung(self) -> bool:
         """Return whether it has been silent for too long."""
-        return t_ns - self.last_heard_ns > (HUNG_S if self.ready or self.is_node else READY_S) * 1e9
+        return now_ns() - self.last_heard_ns > (self.silent_s if self.ready or self.is_node else READY_S) * 1e9
 
-    def fate(self, hung: bool) -> str:
+    def has_ended(self) -> bool:
+        """Return whether it runs no more; one that hangs is made to end."""
+        assert self.process is not None
+        if self.is_hung():
+            self._was_hung = True
+            self.end()
+            return True
+        self._was_hung = False
+        return not self.process.is_alive()
+
+    def plan_restart(self) -> str | None:
+        """Settle when it is started again; return that in words, None where it shall not be."""
+        pause_ns = self.restarts.died(now_ns() - self.ready_ns if self.ready_ns else 0)
+        if pause_ns is None:
+            return None
+        self.ready, self.due_ns = False, now_ns() + pause_ns
+        after = f" in {format_duration(pause_ns)}" if pause_ns >= 1_000_000_000 else ""
+        return f"{self.fate()}; starting it again{after}"
+
+    def fate(self) -> str:
         """Return in words how it ended, in its own words if it left any."""
         if self.complaint is not None:
             return self.complaint.text
-        if hung:
-            return f"the {self.name} process has not answered for {HUNG_S if self.ready else READY_S:g} s"
+        if self._was_hung:
+            return f"the {self.name} process has not answered for {self.silent_s if self.ready_ns else READY_S:g} s"
         code = self.process.exitcode if self.process is not None else None
         how = f"was ended by signal {-code}" if code is not None and code < 0 else f"ended with status {code}"
         return f"the {self.name} process {how}"
+
+    def join(self, deadline_ns: int) -> None:
+        """Wait until it has ended, then make it end; one that is still being born has not heard the order."""
+        if self.process is not None:
+            if self.greeted:
+                self.process.join(max(0.0, (deadline_ns - now_ns()) / 1e9))
+            self.end()
 
     def again(self) -> None:
         """Prepare to be started once more: a camera that was there is then looked for as long as the run lasts."""

@@ -6,7 +6,7 @@ from capture.clock import now_ns
 from capture.process.control import Report, ReportKind, StartOrder, StopOrder
 from capture.process.link import SupervisorAddress
 from reconstruct.process.learner import LearnerPlan, learner_main
-from tools.run.child import READY_S, ChildProcess, format_duration
+from tools.run.child import ChildProcess
 from tools.run.router import Router
 
 STYLE = "style"
@@ -20,7 +20,7 @@ class LearnerProcess:
     """
 
     def __init__(self, plan: LearnerPlan, board: Router, link: SupervisorAddress, announce: Callable[[str], None]) -> None:
-        self.child = ChildProcess(STYLE, learner_main, plan)
+        self.child = ChildProcess(STYLE, learner_main, plan, silent_s=SILENT_S)
         self._board, self._link, self._announce = board, link, announce
         self._address, self._given_up, self.has_saved = "", False, False
 
@@ -50,32 +50,14 @@ class LearnerProcess:
         if child.due_ns:
             if now_ns() >= child.due_ns:
                 child.spawn(self._link)
-            return
-        hung = now_ns() - child.last_heard_ns > (SILENT_S if child.ready else READY_S) * 1e9
-        if child.process.is_alive() and not hung:
-            return
-        if hung:
-            child.end()
-        worked_ns = now_ns() - child.ready_ns if child.ready_ns else 0
-        pause_ns = child.restarts.died(worked_ns)
-        if pause_ns is None:
-            self._given_up = True
-            self._announce(f"{child.fate(hung)}; no style is learned any more, poses go on without")
-            return
-        child.ready, child.due_ns = False, now_ns() + pause_ns
-        after = f" in {format_duration(pause_ns)}" if pause_ns >= 1_000_000_000 else ""
-        self._announce(f"{child.fate(hung)}; starting it again{after}")
+        elif child.has_ended():
+            words = child.plan_restart()
+            self._given_up = words is None
+            self._announce(words or f"{child.fate()}; no style is learned any more, poses go on without")
 
     def stop(self) -> None:
         """Tell it to end."""
         self._board.send(self.child, StopOrder())
-
-    def end(self, deadline_ns: int) -> None:
-        """Wait until it has ended, then make it end."""
-        if self.child.process is not None:
-            if self.child.greeted:
-                self.child.process.join(max(0.0, (deadline_ns - now_ns()) / 1e9))
-            self.child.end()
 
     def _tell_address(self) -> None:
         """Tell where tasks are."""

@@ -64,10 +64,6 @@ def open_sink(
     """Open the stream's sink with its outputs and service, in whatever process.
 
     Args:
-        rig: the cameras.
-        subject: the performer.
-        settings: settings of the run.
-        session: name of the session.
         outputs: factories of outputs that get every message besides the stream.
         record: a file to record to at once, or the folder of a session.
         cameras: there are some that run and can be tuned.
@@ -136,10 +132,6 @@ def plan_reconstruction(
 
     Args:
         rig: the rig as calibrated or in the world.
-        subject: the performer.
-        database: database of motions.
-        settings: settings of the run.
-        session: name of the session.
         fps: frame rate of the cameras [Hz].
         files: read and written beside the stream.
     """

@@ -30,9 +30,7 @@ SKEW_SHARE = 0.6  # of the frame time: pairs may be half of it apart, and a tent
 class RunOrders:
     """The orders of one run, which a process that is started again is given once more.
 
-    Args:
-        children: processes by name.
-        receiver: address to which cameras send if there is no reconstruction here, else empty.
+    children: processes by name; receiver: address to which cameras send if there is no reconstruction here, else empty.
     """
 
     def __init__(self, board: Router, children: Mapping[str, ChildProcess], receiver: str) -> None:

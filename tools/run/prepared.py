@@ -76,7 +76,6 @@ def start_process(target: Callable[..., None], arguments: tuple[Any, ...], name:
     Args:
         target: a function of a module.
         arguments: arguments of the main function.
-        name: name of the process.
     """
     process = multiprocessing.get_context("spawn").Process(target=target, args=arguments, name=name, daemon=True)
     with limit_threads():

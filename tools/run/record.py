@@ -18,7 +18,6 @@ from capture.clock import now_ns
 from capture.process.plan import CameraPlan
 from capture.recording.sink import VideoSink
 from capture.sources.network.address import hide_secrets
-from capture.sources.source import Source
 from config.errors import DuocapError
 from config.files import write_atomically
 from config.loading import format_settings
@@ -44,11 +43,6 @@ FEW_MINUTES = 10.0  # left on the disk: worth saying more than once
 MIN_FREE_BYTES = 200_000_000  # less is not enough to begin with
 
 
-def open_video_sink(camera: int, source: Source) -> VideoSink:
-    """Open the recorder of one camera's pictures, in its process."""
-    return VideoSink(CAMERA_NAMES[camera], source)
-
-
 def add_video_recorder(plan: CameraPlan | AwaitedNode) -> CameraPlan | AwaitedNode:
     """Add a video recorder to a camera's plan; it idles until it is told to record.
 
@@ -56,7 +50,7 @@ def add_video_recorder(plan: CameraPlan | AwaitedNode) -> CameraPlan | AwaitedNo
     """
     if isinstance(plan, AwaitedNode):
         return plan
-    return replace(plan, sinks=(*plan.sinks, partial(open_video_sink, plan.camera)))
+    return replace(plan, sinks=(*plan.sinks, partial(VideoSink, CAMERA_NAMES[plan.camera])))
 
 
 def identify_database(file: Path) -> SessionDatabase:

@@ -65,7 +65,6 @@ def record_cameras(
     """Record until the sources end, so many seconds have passed, or Ctrl-C.
 
     Args:
-        settings: settings of the run.
         cameras: sources of the cameras as the user named them.
         folder: folder of the new session.
         fps: frame rate of recordings, and the one asked of webcams [Hz]; None for their own.

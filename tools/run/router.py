@@ -23,7 +23,9 @@ class Router:
     """
 
     def __init__(self, session: str, nodes: list[ChildProcess], entrance: NodeEntrance | None) -> None:
-        self._nodes = _open_node_server(session, nodes, entrance)
+        settings = {child.name: (child.plan.detector, child.plan.room) for child in nodes}
+        entrance = entrance or NodeEntrance("tcp://127.0.0.1:0")
+        self._nodes = NodeServer(entrance.address, entrance.keys, session, settings) if settings else None
         self._socket: zmq.Socket[bytes] = zmq.Context.instance().socket(zmq.ROUTER)
         self._socket.setsockopt(zmq.LINGER, 500)
         self._socket.setsockopt(zmq.MAXMSGSIZE, MAX_MESSAGE_BYTES)
@@ -68,12 +70,3 @@ class Router:
     def close(self) -> None:
         """Close the socket of the processes here; the node server has its own end."""
         self._socket.close()
-
-
-def _open_node_server(session: str, nodes: list[ChildProcess], entrance: NodeEntrance | None) -> NodeServer | None:
-    """Open the server for the cameras that are nodes, if any is."""
-    settings = {child.name: (child.plan.detector, child.plan.room) for child in nodes}
-    if not settings:
-        return None
-    entrance = entrance or NodeEntrance("tcp://127.0.0.1:0")
-    return NodeServer(entrance.address, entrance.keys, session, settings)

@@ -26,7 +26,6 @@ from tools.run.parts import AwaitedNode, NodeEntrance
 from tools.run.record import SessionFolder, add_video_recorder
 from tools.run.report import RunReport, RunStatistics
 from tools.run.start import (
-    DelayedNotice,
     await_cameras,
     check_sizes,
     format_missing_world,
@@ -76,7 +75,6 @@ def run_live(settings: Settings, what: LiveRun, tell: Tell, show: Show) -> RunRe
     """Run until all sources end or Ctrl-C, and report.
 
     Args:
-        settings: settings of the run.
         what: the cameras, the performer and the outputs.
         tell: news in words.
         show: once a second.
@@ -86,7 +84,7 @@ def run_live(settings: Settings, what: LiveRun, tell: Tell, show: Show) -> RunRe
     for words in (format_rig_quality(what.rig), format_missing_world(what.rig, what.subject.world)):
         if words:
             tell(words)
-    session, tally, later = choose_session_name(), RunStatistics(), DelayedNotice(tell)
+    session, tally = choose_session_name(), RunStatistics()
     shown = [hide_secrets(source) for source in what.cameras]
     plans = plan_cameras(settings, what)
     folder = None
@@ -107,12 +105,17 @@ def run_live(settings: Settings, what: LiveRun, tell: Tell, show: Show) -> RunRe
             if what.learn_s and not all(is_recorded(source) for source in what.cameras):
                 wait_for_empty_room(run, what.learn_s, tell)
             t_start_ns = run.start()
-            if what.learn_s:
-                later.at(t_start_ns + round(what.learn_s * NS_PER_S), "thank you; the background is learned, step in")
+            t_learned_ns = t_start_ns + round(what.learn_s * NS_PER_S) if what.learn_s else 0
             tell(f"streaming at {settings.stream.address}; Ctrl-C ends")
             try:
                 _receive_until_end(
-                    run, subscriber, tally, tell, lambda status: show(tally, status, recording()), what.seconds, later
+                    run,
+                    subscriber,
+                    tally,
+                    tell,
+                    lambda status: show(tally, status, recording()),
+                    what.seconds,
+                    t_learned_ns if what.learn_s else 0,
                 )
             finally:
                 tell_style_saved(what.save_style, run.style_saved, tell)
@@ -130,9 +133,7 @@ def plan_live_run(settings: Settings, what: LiveRun, session: str) -> tuple[Reco
     """Plan the reconstruction, and where nodes come in if the run has any.
 
     Args:
-        settings: settings of the run.
         what: the cameras, the performer and the outputs.
-        session: name of the session.
     """
     fps = what.fps or DEFAULT_FPS
     files = RunFiles(what.outputs, what.record, what.style, what.save_style)
@@ -171,7 +172,7 @@ def _receive_until_end(
     tell: Tell,
     show: Callable[[StatusMessage], None],
     seconds: float | None,
-    later: DelayedNotice,
+    t_learned_ns: int,
 ) -> None:
     """Listen like a client until all sources have ended and a moment has passed, for so many seconds at most."""
     t_ended_ns, t_last_ns = 0, now_ns() + int((seconds or 1e9) * NS_PER_S)
@@ -188,5 +189,7 @@ def _receive_until_end(
             elif isinstance(message, EventMessage) and message.kind != "process":  # those the supervisor tells himself
                 tell(message.text)
         run.turn(0)
-        later.turn(now_ns())
+        if 0 < t_learned_ns <= now_ns():
+            tell("thank you; the background is learned, step in")
+            t_learned_ns = 0
         t_ended_ns = t_ended_ns or (now_ns() if run.ended else 0)

@@ -62,7 +62,6 @@ def await_cameras(run: Supervisor, sources: Sequence[str], tell: Tell, third: st
     """Wait until all is ready, with progress in words.
 
     Args:
-        run: the processes.
         sources: sources of the cameras as the user named them.
         tell: receives progress messages as text.
         third: description of the process beside the cameras.
@@ -138,7 +137,6 @@ def wait_for_empty_room(run: Supervisor, seconds: float, tell: Tell) -> None:
     """Count down until the background is learned, looking after the processes meanwhile.
 
     Args:
-        run: the processes.
         seconds: until the background is learned [s].
         tell: receives progress messages as text.
     """
@@ -149,22 +147,3 @@ def wait_for_empty_room(run: Supervisor, seconds: float, tell: Tell) -> None:
         t_next_ns = now_ns() + NS_PER_S
         while now_ns() < t_next_ns:
             run.turn(50)
-
-
-class DelayedNotice:
-    """Words that are due at a time, said once."""
-
-    def __init__(self, tell: Tell) -> None:
-        self._tell = tell
-        self._due: list[tuple[int, str]] = []
-
-    def at(self, t_ns: int, words: str) -> None:
-        """Say something at a time."""
-        self._due.append((t_ns, words))
-
-    def turn(self, t_ns: int) -> None:
-        """Tell the news that are due."""
-        due = [words for at_ns, words in self._due if at_ns <= t_ns]
-        self._due = [(at_ns, words) for at_ns, words in self._due if at_ns > t_ns]
-        for words in due:
-            self._tell(words)

@@ -40,12 +40,7 @@ REJOIN_NS = 1_000_000_000  # subscribers need a moment to find a reconstruction 
 
 
 class RunNotices:
-    """News of one run.
-
-    Args:
-        reconstruction: the process that puts them on the stream, None where there is none.
-        tell: the user.
-    """
+    """News of one run. reconstruction: the process that puts them on the stream, None where there is none; tell: the user."""
 
     def __init__(self, router: Router, reconstruction: ChildProcess | None, tell: Callable[[str], None]) -> None:
         self._router, self._reconstruction, self._tell = router, reconstruction, tell
@@ -93,7 +88,6 @@ class Supervisor:
     Args:
         cameras: cameras of the rig, in its order.
         reconstruction: or what only collects detections, or where else they go.
-        tell: receives progress messages as text.
         entrance: entrance for camera nodes, if any is awaited.
         clocks: see `capture.clock`.
         prepared: processes to be used before new ones are started.
@@ -227,11 +221,8 @@ class Supervisor:
         self._router.close_node_server()  # now, or it would welcome the nodes again that it has just let go
         deadline_ns = now_ns() + int(STOP_S * 1e9)
         for child in self.children.values():
-            if child.process is not None:
-                if child.greeted:  # else it is still being born and has not heard the order
-                    child.process.join(max(0.0, (deadline_ns - now_ns()) / 1e9))
-                child.end()
-        self._learner.end(deadline_ns)
+            child.join(deadline_ns)
+        self._learner.child.join(deadline_ns)
         self._router.close()
 
     def _spawn(self, child: ChildProcess) -> None:
@@ -306,25 +297,17 @@ class Supervisor:
                 child.again()
                 self._spawn(child)
             return
-        assert child.process is not None
-        hung = child.hung(now_ns())
-        if child.process.is_alive() and not hung:
+        if not child.has_ended():
             return
-        if hung:
-            child.end()
         while self._router.waiting(50):  # its last words may still be on the way
             self._hear_all()
-        words = child.fate(hung)
-        worked_ns = now_ns() - child.ready_ns if child.ready_ns else 0
-        pause_ns = child.restarts.died(worked_ns) if self._orders.t_start_ns else None
-        if pause_ns is not None:
-            child.ready, child.due_ns = False, now_ns() + pause_ns
-            after = f" in {format_duration(pause_ns)}" if pause_ns >= 1_000_000_000 else ""
-            self._news.announce(f"{words}; starting it again{after}")
+        words = child.plan_restart() if self._orders.t_start_ns else None
+        if words is not None:
+            self._news.announce(words)
         elif child.complaint is None or child.complaint.kind is ReportKind.FAULT:
-            raise ProcessFaultError(words)
+            raise ProcessFaultError(child.fate())
         else:
-            raise RunError(words)
+            raise RunError(child.fate())
 
     def _look_after_node(self, child: ChildProcess) -> None:
         """Say when a node fails or falls silent; it comes back by itself."""
@@ -332,7 +315,7 @@ class Supervisor:
             self._news.announce(f"{child.complaint.text}; waiting for it")
             child.forget()
             child.away = True
-        elif not child.away and child.hung(now_ns()):
+        elif not child.away and child.is_hung():
             child.away = True
             self._news.announce(f"the {child.name} camera's node is out of reach; waiting for it")
 

@@ -91,7 +91,7 @@ class MjpegConnection:
         except TimeoutError:
             raise SourceError(f"{address.shown}: no answer within {SILENCE_S:g} s; is it a camera's stream?") from None
         except (OSError, http.client.HTTPException, ValueError) as error:
-            what = type(error).__name__ if isinstance(error, http.client.HTTPException) else _describe_reason(error)
+            what = type(error).__name__ if isinstance(error, http.client.HTTPException) else describe_failure(error)
             raise SourceError(f"{address.shown}: does not answer as a web server does ({what}); is the port right?") from None
         finally:
             timer.cancel()
@@ -134,7 +134,7 @@ def _connect_http(address: NetworkAddress) -> socket.socket:
         return context.wrap_socket(plain, server_hostname=address.host)
     except (OSError, UnicodeError) as error:
         raise SourceError(
-            f"{address.shown}: cannot connect ({_describe_reason(error)}); is the camera on, its server started, "
+            f"{address.shown}: cannot connect ({describe_failure(error)}); is the camera on, its server started, "
             f"and the address right?"
         ) from None
 
@@ -179,8 +179,8 @@ def _describe_content(kind: str, first: bytes) -> str:
     return f'{kind[:60]} ("{shown}")' if shown else kind[:60]
 
 
-def _describe_reason(error: Exception) -> str:
-    """Return an error's reason in a few words."""
+def describe_failure(error: Exception) -> str:
+    """Return an error's reason in a few words, without the address, which FFmpeg adds."""
     if isinstance(error, TimeoutError):
         return "timed out"
-    return str(getattr(error, "strerror", None) or error or type(error).__name__)[:80].strip().rstrip(".").lower()
+    return str(getattr(error, "strerror", None) or type(error).__name__)[:80].strip().rstrip(".").lower()

@@ -14,7 +14,7 @@ from capture.packets import Frame
 from capture.sources.jpeg import decode_jpeg
 from capture.sources.network.address import hide_secrets
 from capture.sources.network.camera import SILENCE_S, NetworkCamera
-from capture.sources.network.connection import MjpegConnection
+from capture.sources.network.connection import MjpegConnection, describe_failure
 from config.errors import SourceError
 
 log = logging.getLogger(__name__)
@@ -193,7 +193,7 @@ class MjpegHttp(NetworkCamera[tuple[int, JpegPart]]):
         except TimeoutError:
             ending = self._describe_silence(SILENCE_S)
         except OSError as error:
-            ending = f"the connection broke ({(error.strerror or type(error).__name__).lower()})"
+            ending = f"the connection broke ({describe_failure(error)})"
         except Exception as error:
             log.debug("receiving from %s", self.name, exc_info=True)
             ending = f"receiving failed ({type(error).__name__})"

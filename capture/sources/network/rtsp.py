@@ -19,6 +19,7 @@ from capture.packets import Frame
 from capture.sources.jpeg import MAX_PIXELS
 from capture.sources.network.address import EXAMPLES, parse_network_address
 from capture.sources.network.camera import SILENCE_S, NetworkCamera
+from capture.sources.network.connection import describe_failure
 from config.errors import SourceError
 from config.units import NS_PER_S
 
@@ -156,7 +157,7 @@ class Rtsp(NetworkCamera[DecodedImage]):
         except (TimeoutError, av.error.ExitError):
             ending = self._describe_silence(SILENCE_S)
         except (av.error.FFmpegError, OSError) as error:
-            ending = f"the connection broke ({_describe_reason(error)})"
+            ending = f"the connection broke ({describe_failure(error)})"
         except Exception as error:
             log.debug("receiving from %s", self.name, exc_info=True)
             ending = f"receiving failed ({type(error).__name__})"
@@ -209,7 +210,7 @@ def _open_stream(url: str, shown: str, has_name: bool) -> Any:
         if time.monotonic() - began_s > 0.9 * CONNECT_S:  # FFmpeg does not always report a timeout
             raise SourceError(f"{shown}: no answer within {CONNECT_S:g} s; is it a camera's RTSP address?") from None
         raise SourceError(
-            f"{shown}: cannot be opened ({_describe_reason(error)}); is the camera on, its RTSP server started, "
+            f"{shown}: cannot be opened ({describe_failure(error)}); is the camera on, its RTSP server started, "
             f"and the address right?"
         ) from None
     if not container.streams.video or container.streams.video[0].codec_context is None:
@@ -220,8 +221,3 @@ def _open_stream(url: str, shown: str, has_name: bool) -> Any:
     decoder.thread_count = 1  # threads would each hold an image back
     decoder.flags = (decoder.flags | LOW_DELAY) & ~SHOW_ALL
     return container
-
-
-def _describe_reason(error: Exception) -> str:
-    """Return an error's reason in a few words, without the address, which FFmpeg adds."""
-    return str(getattr(error, "strerror", None) or type(error).__name__)[:80].lower()

@@ -27,8 +27,6 @@ def draw_shutter_times(scene: SimulatedScene, camera: int, duration_s: float) ->
     t_k = offset + k / fps (1 + drift) + jitter_k. The latest camera has the whole skew, so no time is negative.
 
     Args:
-        scene: the scene.
-        camera: number of the camera.
         duration_s: of the motion.
     """
     count = math.floor(duration_s * scene.fps + 1e-6) + 1

@@ -68,7 +68,6 @@ def move_clip(clip: Clip, R: Floats, t: Floats) -> Clip:
     """Return a clip moved by x -> R x + t.
 
     Args:
-        clip: the motion.
         R, t: rotation, (3, 3), and translation, (3,) [m].
     """
     rotvec = clip.rotvec.copy()
@@ -107,7 +106,6 @@ def place_on_stage(clip: Clip, body: ConeBody, turn_rad: float) -> Clip:
     """Return a clip rotated to face +Z on average, its floor at 0 and its middle at the origin.
 
     Args:
-        clip: the motion.
         body: the body around it.
         turn_rad: further rotation about the vertical.
     """
@@ -123,7 +121,6 @@ def prepend_tpose(clip: Clip, body: ConeBody, tpose_s: float) -> Clip:
     """Return a clip on the stage with a T-pose that faces the cameras, and a blend to the first pose, before it.
 
     Args:
-        clip: the motion.
         body: the body around it.
         tpose_s: duration of the T-pose.
     """
@@ -157,7 +154,6 @@ def place_stage(rig: Rig, points_m: Floats, distance_m: float) -> tuple[Floats, 
     all in view.
 
     Args:
-        rig: the cameras.
         points_m: that the motion reaches, (S, 3), scene.
         distance_m: from the cameras; 0: the least at which they see all.
     """

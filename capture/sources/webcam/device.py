@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from capture.clock import now_ns
 from capture.sources.jpeg import decode_whole_jpeg, find_jpeg_bytes, strip_jpeg_padding
-from capture.sources.source import CameraError, Facts, Stamp
+from capture.sources.source import CameraError, Facts, Stamp, convert_to_bgr
 from capture.sources.webcam.backends import Backend
 from capture.sources.webcam.settings import Device, find_format_deviations, read_controls, read_format, set_controls, set_format
 from config.settings import CameraSettings
@@ -45,18 +45,11 @@ class DeviceFrame:
         """Return the pixels, BGR, and the compressed bytes if there are any; no pixels where the frame is damaged."""
         packed = find_jpeg_bytes(self.data)
         if packed is None:
-            return _convert_to_bgr(self.data), None
+            shape = self.data.shape
+            is_image = self.data.dtype == np.uint8 and self.data.size and (len(shape) == 2 or (len(shape) == 3 and shape[2] >= 3))
+            return (convert_to_bgr(self.data) if is_image else None), None
         jpeg = strip_jpeg_padding(packed)
         return (None, None) if jpeg is None else (decode_whole_jpeg(jpeg), jpeg)
-
-
-def _convert_to_bgr(data: NDArray[Any]) -> NDArray[np.uint8] | None:
-    """Return a C-contiguous BGR image, None for anything else."""
-    if data.dtype != np.uint8 or data.ndim not in (2, 3) or data.size == 0:
-        return None
-    if data.ndim == 2:
-        data = np.repeat(data[:, :, None], 3, axis=2)
-    return np.ascontiguousarray(data[:, :, :3]) if data.shape[2] >= 3 else None
 
 
 @dataclass(slots=True)

@@ -1,8 +1,6 @@
 """Apply settings to a camera, read them back, and describe where they differ."""
 
 import math
-from collections.abc import Mapping
-from dataclasses import fields, replace
 from typing import Any, Protocol
 
 import cv2
@@ -39,26 +37,6 @@ def check_settings(settings: CameraSettings) -> None:
         parse_number(name, getattr(settings, name))
 
 
-def change_settings(settings: CameraSettings, changes: Mapping[str, int | float | str]) -> CameraSettings:
-    """Return settings with some changed by name; a number becomes text where the setting is text. Raises SettingsError."""
-    kinds = {field.name: type(getattr(settings, field.name)) for field in fields(settings)}
-    unknown = [name for name in changes if name not in kinds]
-    if unknown:
-        raise SettingsError(f"camera.{unknown[0]} is no setting of a camera; known: {', '.join(kinds)}")
-    try:
-        values: dict[str, Any] = {name: _convert_value(kinds[name], value) for name, value in changes.items()}
-        return replace(settings, **values)
-    except ValueError:
-        raise SettingsError(f"camera: {dict(changes)} holds what is no number where one is expected") from None
-
-
-def _convert_value(kind: type, value: float | str) -> int | float | str:
-    """Return a value as the type of a setting. Raises ValueError."""
-    if kind is str:
-        return value if isinstance(value, str) else f"{value:g}"
-    return int(value) if kind is int else float(value)
-
-
 def parse_number(name: str, text: str) -> float | None:
     """Return the number of a setting, None for auto. Raises SettingsError."""
     if text.strip().lower() == AUTO:
@@ -83,7 +61,6 @@ def set_format(device: Device, backend: Backend, settings: CameraSettings) -> No
     """Request pixel format, size and rate, in the order the backend needs; `read_format` reads the result.
 
     Args:
-        device: the open camera.
         backend: by which it is opened.
         settings: what is asked of the camera.
     """
@@ -139,7 +116,6 @@ def set_controls(device: Device, backend: Backend, settings: CameraSettings, bef
     A camera without a switch for automatic is automatic anyway: that is no deviation.
 
     Args:
-        device: the open camera.
         backend: by which it is opened.
         settings: what is asked of the camera.
         before: the settings in force; None: unknown.

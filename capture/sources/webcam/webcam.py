@@ -13,7 +13,8 @@ import os
 import sys
 import threading
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
+from typing import Any
 
 import cv2
 
@@ -23,7 +24,7 @@ from capture.sources.source import CameraError, Facts, Stamp
 from capture.sources.webcam.backends import Backend, choose_backend, describe_open_failure
 from capture.sources.webcam.device import DeviceFrame, Grabber
 from capture.sources.webcam.names import CameraIdentity, Lister, list_cameras, locate_camera
-from capture.sources.webcam.settings import Device, change_settings, check_settings
+from capture.sources.webcam.settings import Device, check_settings
 from config.errors import SettingsError, SourceError
 from config.settings import CameraSettings
 
@@ -169,13 +170,13 @@ class Webcam:
             frame, self._frame = self._frame, None
             return frame
 
-    def adjust(self, settings: CameraSettings | Mapping[str, int | float | str]) -> list[str]:
+    def adjust(self, settings: Mapping[str, Any]) -> list[str]:
         """Change exposure, gain, white balance and focus between two frames; return deviations, for the user.
 
-        settings: all, or some by name. May be called by any thread; waits for two seconds at most.
+        settings: some, by name. May be called by any thread; waits for two seconds at most.
         """
         try:
-            wanted = settings if isinstance(settings, CameraSettings) else change_settings(self._wanted, settings)
+            wanted = replace(self._wanted, **settings)
             check_settings(wanted)
         except SettingsError as error:
             return [str(error)]

@@ -142,7 +142,7 @@ def test_what_is_tuned_while_no_frame_comes_is_taken_at_once_and_the_last_value_
 
 
 def test_a_camera_that_was_never_started_is_let_go_and_its_takers_finish() -> None:
-    class Counting:
+    class Counting(FrameSink):
         closed = 0
 
         def take(self, frame: Frame, blobs: Blobs, t_read_ns: int) -> None:
@@ -274,34 +274,28 @@ def test_paced_frames_leave_at_their_stamps() -> None:
         assert sent.blobs.t_capture_ns <= sent.t_read_ns <= sent.t_sent_ns
 
 
-class Stopped:
-    """A clock that stands still."""
-
-    def now_ns(self) -> int:
-        return 400 * MS
-
-    def of(self, t_ns: int) -> int:
-        return t_ns
+def stopped(t_ns: int) -> int:
+    """Return the time of a clock that stands still."""
+    return 400 * MS
 
 
 def test_a_paced_source_that_starts_late_catches_up() -> None:
     """Started 400 ms late, frame 19 is due at 380 ms: those before it are due, and so are their followers."""
     source = lambda: fakes.CountingSource(0, 50.0, 22)  # noqa: E731
-    clock = Stopped()
-    worker = CameraReader(CameraPlan(0, source, fakes.corner, paced=True, clock=clock))
-    assert [sent.blobs.index for sent, _ in worked(worker, 0.4, clock.now_ns)] == [19, 20, 21]
+    worker = CameraReader(CameraPlan(0, source, fakes.corner, paced=True, clock=stopped))
+    assert [sent.blobs.index for sent, _ in worked(worker, 0.4, lambda: 400 * MS)] == [19, 20, 21]
     assert worker.counts()["skipped"] == 19
 
 
 def test_a_simulated_camera_neither_draws_late_frames_nor_those_that_are_not_wanted() -> None:
     scene = SimulatedScene(motion="walk", seconds=0.6, tpose_s=0.0, fps=50.0, width_px=64, height_px=48)
-    camera, clock, drawn = SimulatedCamera(scene, 0), Stopped(), list[int]()
+    camera, drawn = SimulatedCamera(scene, 0), list[int]()
     draw = camera.frame_at
     camera.frame_at = lambda index: (drawn.append(index), draw(index))[1]  # type: ignore[method-assign]
-    worker = CameraReader(CameraPlan(0, lambda: camera, fakes.corner, paced=True, clock=clock))
+    worker = CameraReader(CameraPlan(0, lambda: camera, fakes.corner, paced=True, clock=stopped))
     worker.thin(2)
     # Every other frame is 40 ms apart: frame 18, due at 360 ms, is not late at 400.
-    assert [sent.blobs.index for sent, _ in worked(worker, 0.4, clock.now_ns)] == [18, 20, 22, 24, 26, 28, 30]
+    assert [sent.blobs.index for sent, _ in worked(worker, 0.4, lambda: 400 * MS)] == [18, 20, 22, 24, 26, 28, 30]
     assert drawn == [0, 18, 20, 22, 24, 26, 28, 30]
     assert worker.counts()["skipped"] == 9  # 0, 2, .. 16: what nobody wanted was not skipped for being late
     assert camera.fps == 25.0

@@ -183,15 +183,7 @@ def test_a_rig_that_fits_is_left_in_peace_for_minutes_and_measured_in_little_mem
 def test_nobody_in_view_is_no_move() -> None:
     watch = RigWatch(rig())
     told(watch, steady())
-    none = [
-        Views(
-            tuple(
-                replace(b, points_px=np.zeros((0, 2)), area_px=np.zeros(0), color_rgb=np.zeros((0, 3)), sigma_px=np.zeros(0))
-                for b in (pair[0], pair[1])
-            )
-        )
-        for pair in views(rig(), 20.0, 12.0)
-    ]
+    none = [pair.changed(lambda c, b: make_empty_blobs(c, b.index, b.t_capture_ns)) for pair in views(rig(), 20.0, 12.0)]
     assert told(watch, none) == [] and told(watch, views(rig(), 8.0, 32.0)) == [] and not watch.moved
 
 

@@ -2,12 +2,11 @@
 
 from collections.abc import Sequence
 
-import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from capture.packets import Blobs, Views
+from capture.packets import Blobs, Views, make_empty_blobs
 from capture.timing.grouping import MAX_WAITING, Grouping
 from capture.timing.synchronise import Synchroniser
 from config.settings import TimeSettings
@@ -19,7 +18,7 @@ T0 = 70_000 * MS
 
 
 def frame(camera: int, t_ns: int, index: int = 0) -> Blobs:
-    return Blobs(camera, index, t_ns, np.zeros((0, 2)), np.zeros(0), np.zeros((0, 3)), np.zeros(0))
+    return make_empty_blobs(camera, index, t_ns)
 
 
 class Sender:

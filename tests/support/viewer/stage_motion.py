@@ -19,7 +19,7 @@ FPS = 60
 @cache
 def performer(seconds: float = 20.0) -> Performer:
     """Return the demo's performer."""
-    return stage_demo(seconds).performer
+    return stage_demo(seconds)
 
 
 def skeleton_and_rig(person: Performer) -> tuple[SkeletonMessage, RigMessage]:

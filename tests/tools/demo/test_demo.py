@@ -9,7 +9,6 @@ import numpy as np
 import pytest
 
 from stream.protocol.latency import STAGES
-from stream.publish.publisher import Publisher
 from stream.recording.recording import open_recording
 from tests.support.kept import Kept
 from tests.support.ports import free_address
@@ -65,14 +64,3 @@ def test_a_demo_can_be_recorded_and_its_stages_add_up(tmp_path: Path, kept: Kept
     again = kept.process(started(free_address(), "--seconds", "5", "--record", str(file)))
     _, err = again.communicate(timeout=200)
     assert again.returncode == 1 and "exists already" in err.strip().splitlines()[-1]
-
-
-@pytest.mark.slow
-def test_a_taken_port_ends_the_demo_with_one_line(kept: Kept) -> None:
-    taken = kept(Publisher("tcp://127.0.0.1:0"))
-    process = kept.process(started(taken.address, "--seconds", "5"))
-    _, err = process.communicate(timeout=120)
-    taken.close()
-    assert process.returncode == 1
-    last = err.strip().splitlines()[-1]
-    assert last.startswith("duocap: ") and f"port {taken.address.rpartition(':')[2]} is taken" in last

@@ -10,27 +10,26 @@ from config.errors import DuocapError
 from config.joints import JOINTS, N_JOINTS
 from database.geometry.kinematics import compute_forward_kinematics
 from stream.protocol.compose import compose_pose_message, compose_skeleton_message
-from stream.protocol.messages import PoseMessage
+from stream.protocol.latency import Receipt
 from tests.support import fakes
 from tools.demo.report import (
     build_demo_report,
     build_report_tables,
-    compute_latencies_ms,
     compute_stream_joints_m,
     format_budget,
-    select_measured_poses,
+    select_measured,
 )
 
 SKELETON = compose_skeleton_message(fakes.subject())
 T0 = 10_000_000_000
 
 
-def heard(n: int) -> list[PoseMessage]:
+def heard(n: int) -> list[Receipt]:
     """Return poses 100 ms apart, published 8 + 0.1 k ms after capture, the root at x = k."""
     messages = []
     for k in range(n):
         pose = fakes.pose(k, T0 + k * 100_000_000, np.array([float(k), 0.0, 0.0]))
-        messages.append(compose_pose_message(pose, SKELETON, "s", k, pose.t_capture_ns + 8_000_000 + 100_000 * k))
+        messages.append(Receipt(compose_pose_message(pose, SKELETON, "s", k, pose.t_capture_ns + 8_000_000 + 100_000 * k)))
     return messages
 
 
@@ -53,9 +52,9 @@ def test_joints_are_where_the_pose_has_them() -> None:
 
 def test_errors_shares_and_latencies() -> None:
     messages = heard(10)
-    messages[4] = replace(messages[4], state="coasting")
-    held = replace(messages[9], state="lost", t_publish_ns=messages[9].t_publish_ns + 10**9)
-    report = build_demo_report(SKELETON, [*messages, held], truth, T0, frames=(12, 13), captured=(11, 13))
+    messages[4] = Receipt(replace(messages[4].pose, state="coasting"))
+    held = replace(messages[9].pose, state="lost", t_publish_ns=messages[9].pose.t_publish_ns + 10**9)
+    report = build_demo_report(SKELETON, [*messages, Receipt(held)], truth, T0, frames=(12, 13), captured=(11, 13))
     assert (report.poses, report.tracked) == (10, 9) and report.tracked_share == 9 / 12
     assert (report.due, report.dropped, report.lost) == (12, 2, 1)  # by the machine, and by the tracker
     mean, median, p95 = report.error_mm
@@ -67,9 +66,8 @@ def test_errors_shares_and_latencies() -> None:
 
 
 def test_receipts_make_the_latency_whole_and_the_budget_judges_it() -> None:
-    messages = heard(10)
-    times = [message.t_publish_ns + 2_000_000 for message in messages]
-    arguments = (SKELETON, messages, truth, T0, (10, 10), (10, 10), times)
+    messages = [replace(receipt, t_received_ns=receipt.pose.t_publish_ns + 2_000_000) for receipt in heard(10)]
+    arguments = (SKELETON, messages, truth, T0, (10, 10), (10, 10))
     report = build_demo_report(*arguments, budget_ms=10.0)
     assert report.latency_ms["received"] == pytest.approx((2.0, 2.0, 2.0))
     assert report.latency_ms["total"] == pytest.approx((10.45, 10.855, 10.891))
@@ -80,12 +78,12 @@ def test_receipts_make_the_latency_whole_and_the_budget_judges_it() -> None:
 
 def test_held_poses_count_once() -> None:
     first, second = heard(2)
-    assert select_measured_poses([first, replace(first, state="coasting"), second]) == [first, second]
+    assert select_measured([first, Receipt(replace(first.pose, state="coasting")), second]) == [first, second]
 
 
 def test_nothing_tracked_is_said() -> None:
     with pytest.raises(DuocapError, match="no pose of 2 was tracked"):
-        build_demo_report(SKELETON, [replace(m, state="lost") for m in heard(2)], truth, T0, (2, 2), (2, 2))
+        build_demo_report(SKELETON, [Receipt(replace(m.pose, state="lost")) for m in heard(2)], truth, T0, (2, 2), (2, 2))
 
 
 def test_tables_show_every_figure() -> None:
@@ -96,4 +94,3 @@ def test_tables_show_every_figure() -> None:
     text = console.export_text()
     for words in ("10 and 9 of 10", "100.0 %", "mean 21.3 mm", "head, mean 50.0 mm", "total", "8.45", "p99"):
         assert words in text
-    assert compute_latencies_ms([]) == {}

@@ -4,7 +4,6 @@ from dataclasses import replace
 from functools import partial
 from pathlib import Path
 
-import cv2
 import numpy as np
 import pytest
 
@@ -37,7 +36,6 @@ from tools.run.cameras import (
 from tools.run.node import plan_node
 from tools.run.parts import AwaitedNode
 from tools.run.run import LiveRun, run_live
-from tools.run.start import DelayedNotice
 
 WEBCAM = CameraSettings(backend="v4l2", width=320, height=240, fps=30.0)
 
@@ -173,30 +171,6 @@ def test_a_run_of_two_webcams_tells_what_they_are_and_how_they_did(tmp_path: Pat
     right = statuses[-1].cameras["right"]
     assert right["name"] == "Right Cam" and right["frames"] > 20 and int(right["damaged"]) > 2
     assert int(lines[0].split()[0]) > 20 and any("right camera (Right Cam)" in line and " damaged" in line for line in lines)
-
-
-@pytest.mark.timeout(300)
-@pytest.mark.slow
-def test_a_webcam_beside_a_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    file = tmp_path / "right.avi"
-    writer = cv2.VideoWriter(str(file), cv2.CAP_OPENCV_MJPEG, cv2.VideoWriter.fourcc(*"MJPG"), 30.0, (64, 48))
-    for _ in range(90):
-        writer.write(np.zeros((48, 64, 3), np.uint8))
-    writer.release()
-    rig, devices = rig_of((320, 240), (64, 48)), two_cameras().devices()
-    what = LiveRun(("Left", str(file)), rig, fakes.subject(), Path("x.db"), seconds=4.0, devices=devices)
-    told, _, lines = live(monkeypatch, settings(tmp_path), what)
-    assert "right camera, 64x48, 30 frames/s" in "\n".join(told) and int(lines[0].split()[0]) > 10
-
-
-def test_words_that_are_due_are_told_once() -> None:
-    told = list[str]()
-    later = DelayedNotice(told.append)
-    later.at(100, "now")
-    later.at(300, "then")
-    for t_ns in (0, 100, 200, 300, 400):
-        later.turn(t_ns)
-    assert told == ["now", "then"]
 
 
 def test_cameras_are_given_in_the_order_of_the_rig() -> None:

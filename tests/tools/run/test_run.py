@@ -4,7 +4,6 @@ import os
 import signal
 import subprocess
 import sys
-import time
 from dataclasses import replace
 from pathlib import Path
 
@@ -171,16 +170,6 @@ def test_what_is_no_host_is_refused(text: str) -> None:
         parse_control_address(text)
 
 
-class AheadClock:
-    """A run's clock that is 1000 s ahead of this machine's."""
-
-    def now_ns(self) -> int:
-        return time.perf_counter_ns() + 10**12
-
-    def of(self, t_ns: int) -> int:
-        return t_ns + 10**12
-
-
 class StampedSource(fakes.CountingSource):
     """A camera that stamps frames by this machine's clock."""
 
@@ -190,7 +179,7 @@ class StampedSource(fakes.CountingSource):
 
 
 def test_stamps_of_a_camera_are_converted_to_the_runs_clock() -> None:
-    plan = CameraPlan(0, lambda: StampedSource(0, 50.0, 6), fakes.corner, paced=False, clock=AheadClock())
+    plan = CameraPlan(0, lambda: StampedSource(0, 50.0, 6), fakes.corner, paced=False, clock=lambda t_ns: t_ns + 10**12)
     received = worked(CameraReader(plan), 0.0)
     assert [sent.blobs.t_capture_ns for sent, _ in received] == [10**12 + 7_000 + k for k in range(1, 6)]
     assert all(10**12 < sent.t_read_ns <= sent.t_sent_ns for sent, _ in received)

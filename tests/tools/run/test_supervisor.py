@@ -212,21 +212,6 @@ def test_a_camera_that_is_pulled_out_and_put_back_is_found_by_its_own_process(tm
     assert not descendants()
 
 
-@pytest.mark.slow
-@pytest.mark.timeout(300)
-def test_sources_that_end_end_the_run() -> None:
-    source = partial(fakes.CountingSource, n_frames=30)
-    with supervisor(free_address(), partial(source, 0), partial(source, 1)) as run:
-        run.wait_ready(120)
-        run.start()
-        turns(run, 20.0, until=lambda: run.ended)
-        assert run.ended
-        assert [child.counts["frames"] + child.counts["skipped"] for child in run.cameras] == [30, 30]
-        least = min(child.counts["frames"] for child in run.cameras) - 5  # a busy machine skips some
-        turns(run, 10.0, until=lambda: run.children["reconstruction"].counts["pairs"] >= least)
-        assert least <= run.children["reconstruction"].counts["pairs"] <= 30
-
-
 @pytest.mark.timeout(300)
 @pytest.mark.parametrize(
     ("arguments", "error", "words"),

@@ -21,7 +21,7 @@ from capture.sources.network.mjpeg import JpegPart, MjpegHttp, MultipartParser, 
 from capture.sources.source import Source, Stamp
 from config.errors import SourceError
 from tests.capture.sources.network.camera_server_pictures import number_of, numbered_jpegs
-from tests.support.cameras.mjpeg import BOUNDARIES, MjpegServer, encoded
+from tests.support.cameras.mjpeg import MjpegServer, encoded
 from tests.support.kept import Kept
 
 JPEGS = numbered_jpegs(6)
@@ -163,28 +163,6 @@ def test_pictures_come_in_order_with_their_bytes(server: MjpegServer, kept: Kept
         assert t_begin_ns < frame.t_capture_ns <= now_ns()
     source.close()
     assert source.read() is None
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize(
-    ("boundary", "length"), [*((boundary, "right") for boundary in BOUNDARIES), ("plain", "absent"), ("missing", "wrong")]
-)
-def test_whatever_way_parts_are_marked(boundary: str, length: str) -> None:
-    with MjpegServer(numbered_jpegs(N), fps=FPS, boundary=boundary, length=length) as server:
-        source = MjpegHttp(server.url, 0)
-        steps = np.diff(numbers(source, 20)) % N
-        assert np.all(steps >= 1) and source.facts["corrupt"] == 0
-        source.close()
-
-
-@pytest.mark.slow
-def test_the_rate_is_heard_unless_given(server: MjpegServer, kept: Kept) -> None:
-    with MjpegServer(numbered_jpegs(N), fps=30.0) as slow:
-        source = MjpegHttp(slow.url, 0)
-        assert source.fps == pytest.approx(30.0, rel=0.25)
-        source.close()
-    source = kept(MjpegHttp(server.url, 0, fps=50.0))
-    assert source.fps == 50.0
 
 
 @pytest.mark.parametrize(

@@ -8,7 +8,6 @@ from capture.sources.network.rtsp import AccessUnitJoiner, Rtsp
 from capture.sources.source import Source, Stamp
 from tests.capture.sources.network.camera_server_pictures import number_of, numbered_jpegs
 from tests.support.cameras.rtsp import RtspServer
-from tests.support.kept import Kept
 
 SPS, KEY, DELTA = b"\0\0\0\1\x67s", b"\0\0\0\1\x65k", b"\0\0\0\1\x41d"
 
@@ -68,12 +67,6 @@ class SlicedServer(RtspServer):
     slices = 3
 
 
-@pytest.fixture
-def server() -> RtspServer:
-    with RtspServer(numbered_jpegs(N), fps=FPS) as server:
-        yield server
-
-
 @pytest.mark.parametrize("kind", [RtspServer, SlicedServer])
 def test_pictures_come_in_order(kind: type[RtspServer]) -> None:
     with kind(numbered_jpegs(N), fps=FPS) as server:
@@ -97,11 +90,3 @@ def test_dropped_and_damaged_pictures_do_not_end_it() -> None:
         stamps = [frame.t_capture_ns for frame in (source.read() for _ in range(30)) if frame is not None]
         assert len(stamps) == 30 and min(np.diff(stamps)) > 0 and int(source.facts["corrupt"]) > 0
         source.close()
-
-
-@pytest.mark.parametrize(("fault", "light"), [("black", 0.0), ("overexposed", 255.0)])
-def test_black_and_white(server: RtspServer, fault: str, light: float, kept: Kept) -> None:
-    source = kept(Rtsp(server.url, 0))
-    server.set(**{fault: True})
-    seen = [frame.image.mean() for frame in (source.read() for _ in range(25)) if frame is not None]
-    assert seen[-1] == pytest.approx(light, abs=5.0)  # of the conversion to YUV and back

@@ -134,15 +134,14 @@ def test_closing_ends_the_waiting_of_another_thread(kept: Kept) -> None:
 
 def test_tuning_while_frames_come() -> None:
     with closing(camera(replace(FAST, steps={cv2.CAP_PROP_EXPOSURE: 10.0}))) as source:
-        assert source.adjust(replace(ASKED, exposure="150")) == [] and source.facts["exposure"] == 150.0
-        assert source.adjust({"exposure": 163, "width": 1280}) == [
+        assert source.adjust({"exposure": "150"}) == [] and source.facts["exposure"] == 150.0
+        assert source.adjust({"exposure": "163", "width": 1280}) == [
             "sets exposure to 160 instead of 163",
             "camera.width counts from the next start on",
         ]
         assert source.adjust({"gain": "loud"}) == ["camera.gain is 'loud'; expected auto or a number"]
-        assert "is no setting of a camera" in source.adjust({"zoom": 2})[0]
         assert source.read() is not None
-    assert source.adjust(ASKED) == ["the camera is not open"]
+    assert source.adjust({}) == ["the camera is not open"]
 
 
 def test_a_camera_that_cannot_be_opened_or_asked_for() -> None:
