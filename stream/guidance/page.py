@@ -22,9 +22,10 @@ from stream.guidance.html import (
     wrap_in_style,
 )
 from stream.web.canvas import Canvas
-from stream.web.html import GOOD, QUIET_RGB, set_html
+from stream.web.html import GOOD, QUIET_RGB
 from stream.web.picture import CameraPicture
 from stream.web.server import close_server, set_theme
+from stream.web.widgets import set_html
 
 PANEL_PX, INSTRUCTION_PX, EDGE_PX = 330, 700, 12
 TOP_SHARE = 0.2  # of the canvas, for the instruction above the pictures

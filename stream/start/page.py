@@ -10,9 +10,10 @@ import viser
 from stream.start.drawings import STYLE
 from stream.start.form import FormButton, FormField, Pressed, StepForm, StepRow, StepState, Value
 from stream.web.canvas import Canvas
-from stream.web.html import BAD, GOOD, QUIET_RGB, set_html
+from stream.web.html import BAD, GOOD, QUIET_RGB
 from stream.web.picture import CameraPicture
 from stream.web.server import set_theme
+from stream.web.widgets import set_html
 
 PANEL_PX, EDGE_PX, DRAWING_PX = 430, 12, 760
 ICONS = {

@@ -9,7 +9,7 @@ from config.arrays import Image
 from config.settings import CAMERA_NAMES
 from stream.viewer.html import wrap_in_box
 from stream.viewer.view import AppSnapshot, PageActions
-from stream.web.html import set_html
+from stream.web.widgets import set_html
 
 EMPTY = np.zeros((9, 16, 3), np.uint8)
 

@@ -11,7 +11,7 @@ from stream.recording.folders import check_recording_name
 from stream.viewer.editor import TakeEditor
 from stream.viewer.html import format_clock, wrap_in_box
 from stream.viewer.view import AppSnapshot, PageActions
-from stream.web.html import set_html
+from stream.web.widgets import set_html
 
 WAYS = {"the motion on both sides": SpanFill.MOTION, "markers and database": SpanFill.DATABASE}
 NOBODY = "no marker"

@@ -20,7 +20,7 @@ from stream.viewer.panels.charts import HUES, LineChart
 from stream.viewer.takes import TakeFeed
 from stream.viewer.track import ViewerTrack
 from stream.viewer.view import AppSnapshot
-from stream.web.html import set_html
+from stream.web.widgets import set_html
 
 MOST_POSES = 600  # of a graph: more than its pixels
 MARKERS = "markers: distance from the body [mm]"

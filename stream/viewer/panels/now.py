@@ -8,7 +8,7 @@ import viser
 from config.errors import DuocapError
 from stream.viewer.html import format_head_html, format_notices_html, wrap_in_box
 from stream.viewer.view import AppSnapshot
-from stream.web.html import set_html
+from stream.web.widgets import set_html
 
 RECORD, STOP = "Record", "Stop recording"
 ORIGIN = "Performer to the origin"

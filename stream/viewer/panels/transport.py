@@ -9,7 +9,7 @@ import viser
 from stream.viewer.html import draw_strip_svg, format_clock, format_legend_html, format_take_square, wrap_in_box
 from stream.viewer.player import MAX_SPEED, MIN_SPEED, Playhead, TimeSpan
 from stream.viewer.view import AppSnapshot, PageActions
-from stream.web.html import set_html
+from stream.web.widgets import set_html
 
 STRIP = "display:flex;align-items:center;margin-bottom:3px"
 HANDS_OFF_S = 0.6  # after a user moved the slider, it is not moved by the player

@@ -16,9 +16,9 @@ from stream.protocol.messages import StatusMessage
 from stream.publish.client import ServiceClient
 from stream.viewer.requests import TuningRequests, Value
 from stream.viewer.tuning.html import format_camera_html
-from stream.web.html import set_html
 from stream.web.picture import CANVAS_PX, PictureMarks, draw_tuning_picture, measure_sharpness
 from stream.web.preview import CameraPreview
+from stream.web.widgets import set_html
 
 EMPTY = np.zeros((CANVAS_PX * 3 // 4, CANVAS_PX, 3), np.uint8)
 HANDS_OFF_S = 2.5  # after a user moved a control, it is not set until its effect can have been reported

@@ -19,8 +19,8 @@ from stream.viewer.scene.cameras import camera_from_reading
 from stream.viewer.tuning.camera import TuningPanel
 from stream.viewer.tuning.html import format_offset_html
 from stream.viewer.view import AppSnapshot, PageActions
-from stream.web.html import set_html
 from stream.web.picture import MAX_DRAWN, PictureMarks
+from stream.web.widgets import set_html
 
 EDGE_PX = 6
 SCENE_PX = 210  # of the scene stay visible where the columns leave as much
