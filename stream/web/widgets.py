@@ -38,7 +38,15 @@ def on_user_input(handle: Any, act: Callable[[Any], None]) -> None:
 
 
 def add_button(gui: viser.GuiApi, label: str, press: Callable[[], None], hint: str, **style: Any) -> viser.GuiButtonHandle:
-    """Create a button with a tooltip; style: as viser has it."""
+    """Create a button with a tooltip.
+
+    Args:
+        gui: interface of the page.
+        label: text on the button.
+        press: called when it is pressed.
+        hint: shown where the mouse rests.
+        style: icon, color and more, as viser has them.
+    """
     button = gui.add_button(label, hint=hint, **style)
     button.on_click(lambda _: press())
     return button

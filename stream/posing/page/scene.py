@@ -22,7 +22,7 @@ from stream.posing.session import PosingSession
 from stream.protocol.joints import wxyz_from_matrix
 from stream.protocol.messages import PoseMessage
 from stream.viewer.scene.colors import Color
-from stream.viewer.scene.framing import FOV_RAD
+from stream.viewer.scene.framing import Viewpoint, set_client_viewpoint, set_first_viewpoint, viewpoint_from_camera
 from stream.viewer.scene.stage import Stage, StageOptions
 from stream.viewer.scene.world import WORLD, WorldScenery
 
@@ -36,7 +36,7 @@ BALLS, MOVE, TURN = "Balls", "Arrows", "Rings"  # what a joint is dragged by
 MIN_MOVE_M = 1e-5
 AT_THE_EYE = np.cos(np.radians(35.0))  # an arrow that points at the eye covers its ball, and a pixel of it are centimetres
 FAR_M = 20.0
-LOOK_FROM_M, LOOK_AT_M, UP = (1.3, 1.5, 3.4), (0.0, 0.85, 0.0), (0.0, 1.0, 0.0)
+AT_THE_BODY = Viewpoint(np.array([1.3, 1.5, 3.4]), np.array([0.0, 0.85, 0.0]), np.array([0.0, 1.0, 0.0]))
 Drag = Callable[[DragPlace], None]
 
 
@@ -62,7 +62,6 @@ class PosingScene:
     ) -> None:
         self._server, self._drag, self._select = server, drag, select
         self._world = WorldScenery(server, dark)
-        self._world.axes = False
         self._body, self._skeleton = skeleton, compose_posed_skeleton(skeleton)
         self._options = StageOptions(markers=False, trails=False, contacts=False, opacity=BODY_OPACITY)
         self._stage = Stage(server.scene, f"{WORLD}/body", self._skeleton, self._options, server.atomic)
@@ -166,23 +165,17 @@ class PosingScene:
 
     def look(self, picture: PictureView | None = None) -> None:
         """Have all pages look at the body, or through the camera of a picture."""
-        first = self._server.initial_camera
-        first.position, first.look_at, first.up, first.fov = LOOK_FROM_M, LOOK_AT_M, UP, FOV_RAD
+        set_first_viewpoint(self._server, AT_THE_BODY)
         for client in self._server.get_clients().values():
             self.aim(client, picture)
 
     def aim(self, client: viser.ClientHandle, picture: PictureView | None = None) -> None:
         """Set the viewpoint of one page."""
-        position, target, up, fov_rad = LOOK_FROM_M, LOOK_AT_M, UP, FOV_RAD
+        seen = AT_THE_BODY
         if picture is not None:
-            camera = find_picture_camera(picture)
-            position, target = check_point(camera.center_m), check_point(camera.center_m + 3.0 * camera.rotation[2])
-            up, fov_rad = check_point(-camera.rotation[1]), compute_whole_fov_rad(picture, client.camera.aspect)
-        with client.atomic():
-            client.camera.up_direction = up
-            client.camera.position = position
-            client.camera.look_at = target
-            client.camera.fov = fov_rad
+            fov_rad = compute_whole_fov_rad(picture, client.camera.aspect)
+            seen = replace(viewpoint_from_camera(find_picture_camera(picture)), fov_rad=fov_rad)
+        set_client_viewpoint(client, seen)
 
     def _handle(self, name: str) -> viser.IcosphereHandle:
         """Create the ball on a joint."""
