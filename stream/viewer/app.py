@@ -107,7 +107,7 @@ class App:
         if self.feed.poll(round(1e3 * FRAME_S) if self._live else 0, now_ns()):
             self.scenery.set_tracks(self.feed.tracks, keep_view=self._live is None)
             if self._editor is not None:
-                self.scenery.set_apart(0.0 if self._editor.state.pending else APART_M)
+                self.scenery.set_apart(0.0 if self._editor.pending else APART_M)
             self.player = self.player if self.player.live or self._live is None else self.player.at_edge(self.feed.span)
         self._actions.run()
         now_s = time.monotonic()

@@ -96,12 +96,12 @@ class EditPanel:
     def update(self, view: AppSnapshot) -> None:
         """Show span and state."""
         self._cursor_s, self._length_s = view.cursor_s, view.span.end_s
-        state = self._editor.state
+        editor = self._editor
         end_s = min(self.end_s, view.span.end_s)
-        left = "" if state.saved else " <b>Not saved yet.</b>"
+        left = "" if editor.saved else " <b>Not saved yet.</b>"
         set_html(self._span, wrap_in_box(f"{format_clock(self.begin_s)} to {format_clock(end_s)} of the take.{left}"))
-        set_html(self._message, wrap_in_box(f'<div role="status">{escape(state.message)}</div>') if state.message else "")
-        set_values(self._pending, visible=state.pending)
+        set_html(self._message, wrap_in_box(f'<div role="status">{escape(editor.message)}</div>') if editor.message else "")
+        set_values(self._pending, visible=editor.pending)
 
     def choose_marker(self, name: str) -> None:
         """Choose a marker that was clicked: the first click is what is labelled, the second what it is."""

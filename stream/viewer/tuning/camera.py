@@ -51,7 +51,7 @@ SLIDERS = (
 )
 
 
-class TuningPanel:
+class CameraColumn:
     """The column of one camera. Build it in an open container; `show` and `update` belong to the app's thread.
 
     Attributes:

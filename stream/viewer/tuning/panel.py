@@ -16,7 +16,7 @@ from stream.publish.client import ServiceClient
 from stream.viewer.html import wrap_in_box
 from stream.viewer.requests import TuningRequests
 from stream.viewer.scene.framing import camera_from_reading
-from stream.viewer.tuning.camera import TuningPanel
+from stream.viewer.tuning.camera import CameraColumn
 from stream.viewer.tuning.html import format_offset_html
 from stream.viewer.view import AppSnapshot, PageActions
 from stream.web.picture import MAX_DRAWN, PictureMarks
@@ -111,7 +111,7 @@ class TunePanel:
 
     def __init__(self, requests: TuningRequests, actions: PageActions, opened: Callable[[bool], None]) -> None:
         self._requests, self._actions, self._opened = requests, actions, opened
-        self.columns: tuple[TuningPanel, ...] = ()
+        self.columns: tuple[CameraColumn, ...] = ()
         self.open = False
         self._names: tuple[str, ...] = ()
         self._learning_until_s = 0.0
@@ -225,12 +225,12 @@ class TunePanel:
         for window, column in zip(self._windows, self.columns, strict=True):
             column.preview.close()
             window.remove()
-        self.columns = tuple(TuningPanel(name, self._requests) for name in self._names) if on else ()
+        self.columns = tuple(CameraColumn(name, self._requests) for name in self._names) if on else ()
         places = place_columns(len(self.columns), room_px)
         self._windows = [self._window(column, place) for column, place in zip(self.columns, places, strict=True)]
         self._opened(on)
 
-    def _window(self, column: TuningPanel, place: ColumnPlace) -> viser.PanelHandle:
+    def _window(self, column: CameraColumn, place: ColumnPlace) -> viser.PanelHandle:
         """Create the column of one camera.
 
         Floating: the order and width of two panels docked to one edge depend on when the page receives them.
