@@ -23,6 +23,7 @@ from database.geometry.joint_angles import (
 )
 from database.geometry.kinematics import compute_forward_kinematics
 from database.geometry.rotations import rotation_about
+from stream.export.csv import format_table
 from stream.export.points import convert_to_ascii
 from stream.take.resampling import resample_evenly
 from stream.take.take import Take
@@ -68,12 +69,9 @@ def write_gait2392_mot(file: Path, take: Take) -> None:
 def format_angles_csv(take: Take) -> str:
     """Return the joint angles of a take as the text of a CSV file."""
     found = compute_joint_angles(take.skeleton, take.rotvec, known=~take.lost)
-    lines = [",".join(["frame", "seconds", "state", *(f"{name}_deg" for name in found.names)])]
-    rows = zip(take.seconds, take.states, take.lost, np.degrees(found.angle_rad).tolist(), strict=True)
-    for frame, (seconds, state, lost, angles) in enumerate(rows):
-        cells = ("" if lost else f"{angle:.4f}" for angle in angles)
-        lines.append(",".join([str(frame), f"{seconds:.6f}", state.value, *cells]))
-    return "\n".join(lines) + "\n"
+    frames = zip(take.lost, np.degrees(found.angle_rad).tolist(), strict=True)
+    rows = (["" if lost else f"{angle:.4f}" for angle in angles] for lost, angles in frames)
+    return format_table(take, [f"{name}_deg" for name in found.names], rows)
 
 
 def format_mot(take: Take, name: str, gait2392: bool = False) -> str:

@@ -3,7 +3,7 @@
 Where it is known how far off the joints may be, `<joint>.error` follows for each, in metres.
 """
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from math import isinf
 from pathlib import Path
 
@@ -52,9 +52,22 @@ def format_markers_csv(take: Take) -> str:
 
 def _format_point_table(take: Take, names: Sequence[str], point_m: Floats, valid: NDArray[np.bool_]) -> str:
     """Return one row a frame: number, time, state, and x, y, z of every point, empty where not valid."""
-    lines = [",".join(["frame", "seconds", "state", *(f"{name}.{axis}" for name in names for axis in "xyz")])]
-    rows = zip(take.seconds, take.states, point_m, valid, strict=True)
-    for frame, (seconds, state, points, known) in enumerate(rows):
-        cells = [f"{x:.6f},{y:.6f},{z:.6f}" if there else ",," for (x, y, z), there in zip(points.tolist(), known, strict=True)]
+    rows = (
+        [f"{x:.6f},{y:.6f},{z:.6f}" if there else ",," for (x, y, z), there in zip(points.tolist(), known, strict=True)]
+        for points, known in zip(point_m, valid, strict=True)
+    )
+    return format_table(take, [f"{name}.{axis}" for name in names for axis in "xyz"], rows)
+
+
+def format_table(take: Take, names: Iterable[str], rows: Iterable[Sequence[str]]) -> str:
+    """Return one row a frame: number, time, state, and cells.
+
+    Args:
+        take: the motion.
+        names: of the columns of cells.
+        rows: cells of each frame.
+    """
+    lines = [",".join(["frame", "seconds", "state", *names])]
+    for frame, (seconds, state, cells) in enumerate(zip(take.seconds, take.states, rows, strict=True)):
         lines.append(",".join([str(frame), f"{seconds:.6f}", state.value, *cells]))
     return "\n".join(lines) + "\n"

@@ -22,9 +22,10 @@ from stream.guidance.html import (
     wrap_in_style,
 )
 from stream.web.canvas import Canvas
-from stream.web.html import GOOD, QUIET_RGB, set_html
+from stream.web.html import GOOD, QUIET_RGB
 from stream.web.picture import CameraPicture
 from stream.web.server import close_server, set_theme
+from stream.web.widgets import set_html, set_values
 
 PANEL_PX, INSTRUCTION_PX, EDGE_PX = 330, 700, 12
 TOP_SHARE = 0.2  # of the canvas, for the instruction above the pictures
@@ -118,10 +119,7 @@ class GuidePage:
         set_html(self._instruction, format_instruction_html(advice.words, GOOD if advice.good else ""))
         set_html(self._meters, format_progress_html(advice))
         set_html(self._cameras, format_cameras_html(cameras))
-        if self._finish.visible != (ready is not None):
-            self._finish.visible = ready is not None
-        if self._finish.disabled == bool(ready):
-            self._finish.disabled = not ready
+        set_values(self._finish, visible=ready is not None, disabled=not ready)
 
     def show_pictures(self, pictures: Sequence[CameraPicture]) -> None:
         """Show the cameras' pictures."""

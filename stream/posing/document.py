@@ -3,6 +3,7 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import pairwise
+from typing import TypeVar
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -20,6 +21,7 @@ from stream.web.picture import MAX_PX
 
 Point = tuple[float, float, float]
 ImagePoint = tuple[float, float]
+Hold = TypeVar("Hold", Point, ImagePoint)
 MAX_M = 100.0  # from the origin: what is farther is a mistake
 SAME_TIME_S = 1e-3
 MAX_TIME_S = 3600.0
@@ -107,6 +109,11 @@ class Document:
     picture: PictureView | None = None
     turns: Mapping[str, Point] = field(default_factory=dict)
 
+    @property
+    def held(self) -> frozenset[str]:
+        """The joints that are held at a place, at a point of the picture or in an orientation."""
+        return frozenset((*self.pins, *self.image_points, *self.turns))
+
 
 def create_document(skeleton: Skeleton) -> Document:
     """Return somebody who stands with the arms down, the feet held."""
@@ -138,7 +145,7 @@ def pin_joint(document: Document, joint: str, target_m: ArrayLike) -> Document:
     return replace(
         document,
         pins={**document.pins, check_joint_name(joint): check_point(target_m)},
-        image_points={name: at for name, at in document.image_points.items() if name != joint},
+        image_points=_leave_out(document.image_points, joint),
     )
 
 
@@ -185,7 +192,7 @@ def pin_image_point(document: Document, joint: str, image_px: ArrayLike) -> Docu
         raise PosingError("there is no picture to place a point in; load one first")
     return replace(
         document,
-        pins={name: at for name, at in document.pins.items() if name != joint},
+        pins=_leave_out(document.pins, joint),
         image_points={**document.image_points, check_joint_name(joint): _check_image_point(image_px)},
     )
 
@@ -208,10 +215,15 @@ def release_joint(document: Document, joint: str) -> Document:
     """Release a joint."""
     return replace(
         document,
-        pins={name: at for name, at in document.pins.items() if name != joint},
-        image_points={name: at for name, at in document.image_points.items() if name != joint},
-        turns={name: at for name, at in document.turns.items() if name != joint},
+        pins=_leave_out(document.pins, joint),
+        image_points=_leave_out(document.image_points, joint),
+        turns=_leave_out(document.turns, joint),
     )
+
+
+def _leave_out(held: Mapping[str, Hold], joint: str) -> dict[str, Hold]:
+    """Return what is held without a joint."""
+    return {name: at for name, at in held.items() if name != joint}
 
 
 def mirror_document(document: Document, skeleton: Skeleton) -> Document:

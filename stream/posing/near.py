@@ -119,7 +119,7 @@ def _find_distinct_poses(known: KnownPoses, skeleton: Skeleton, constraints: Con
         rotvec[0] = rotvec_from_matrix(REFERENCE[0].T @ found.rotation[n])
         pose = StoredPose(rotvec, found.root_m[n].copy())
         joint_m = compute_joint_positions_m(skeleton, pose)
-        if all(_compute_distance_m(joint_m, other) > ALIKE_M for other in seen_m):
+        if all(np.linalg.norm(joint_m - other, axis=1).mean() > ALIKE_M for other in seen_m):
             distance_m = SIGMA_M * float(np.sqrt(found.error2[n] / len(constraints.handles.joint)))
             chosen.append(NearPose(pose, known.names[known.clip[row]], float(known.time_s[row]), distance_m))
             seen_m.append(joint_m)
@@ -139,8 +139,3 @@ def draw_figure_svg(joint_m: ArrayLike, color: str) -> str:
         f'<svg viewBox="0 0 100 100" style="width:100%;display:block"><path d="{bones}" stroke="{color}" stroke-width="4" '
         f'stroke-linecap="round" fill="none"/>{head}</svg>'
     )
-
-
-def _compute_distance_m(a: Floats, b: Floats) -> float:
-    """Return the mean distance of joints, (J, 3) [m] each."""
-    return float(np.linalg.norm(a - b, axis=1).mean())

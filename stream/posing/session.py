@@ -114,12 +114,12 @@ class PosingSession:
     @property
     def can_undo(self) -> bool:
         """Whether something can be undone."""
-        return self._history.can_undo
+        return bool(self._history.before)
 
     @property
     def can_redo(self) -> bool:
         """Whether something can be done again."""
-        return self._history.can_redo
+        return bool(self._history.after)
 
     def joints_m(self) -> Floats:
         """Return the joints of the pose, (J, 3) [m]."""
@@ -385,7 +385,7 @@ class PosingSession:
     def _posed(self, document: Document, start: FoundPose | None) -> SessionState:
         """Return the pose of a document's handles, in a drag near that before it; start: the model's answer to go on from."""
         self.poser = self._model.with_shares(document.shares)
-        if not document.pins and not document.image_points and not document.turns:
+        if not document.held:
             return SessionState(document, start)
         found = self.poser.pose(build_pose_constraints(document, self._kept, self._dragged), start)
         if not (np.isfinite(found.rotvec).all() and np.isfinite(found.root_m).all()):

@@ -93,12 +93,11 @@ def read_posing_session(file: Path) -> Document:
     try:
         if file.stat().st_size > MAX_BYTES:
             raise PosingError(f"{file}: too large for a posing session; expected a file that `duocap pose` has written")
-        text = file.read_text("utf-8")
-    except (OSError, UnicodeDecodeError) as error:
-        raise PosingError(
-            f"{file}: cannot be read ({describe_reason(error)}); give a session that `duocap pose` has written"
-        ) from error
-    return posing_session_from_text(text, str(file))
+        content = file.read_bytes()
+    except OSError as error:
+        why = describe_reason(error)
+        raise PosingError(f"{file}: cannot be read ({why}); give a session that `duocap pose` has written") from error
+    return posing_session_from_bytes(content, str(file))
 
 
 def posing_session_from_bytes(content: bytes, name: str) -> Document:

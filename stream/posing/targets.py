@@ -116,7 +116,7 @@ def bring_to_handles(skeleton: Skeleton, document: Document, start: FoundPose) -
         document: what is held.
         start: the pose, as its model found it, which keeps all else that it says, such as a style's latent point.
     """
-    if not (document.pins or document.image_points or document.turns) or not isinstance(start, Synthesis):
+    if not document.held or not isinstance(start, Synthesis):
         return start
     found = bring_to_constraints(skeleton, StoredPose(start.rotvec, start.root_m), build_pose_constraints(document))
     return replace(

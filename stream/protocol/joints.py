@@ -3,6 +3,7 @@
 from dataclasses import dataclass
 
 import numpy as np
+from numpy.typing import NDArray
 
 from config.arrays import Floats
 from database.geometry.rotations import matrix_from_quaternion, quaternion_from_matrix
@@ -28,15 +29,27 @@ class Joints:
 
 
 def compute_pose_joints(skeleton: SkeletonMessage, pose: PoseMessage) -> Joints:
-    """Return the joints of a pose: G_j = G_parent L_j, p_j = p_parent + G_parent offset_j (docs/conventions.md)."""
-    local = matrix_from_quaternion(pose.rotations_xyzw.astype(np.float64))
-    rotation, position_m = np.empty_like(local), np.empty((len(local), 3))
+    """Return the joints of a pose."""
+    many = compute_joints(skeleton, pose.rotations_xyzw[None], np.array([pose.root_m]))
+    return Joints(many.rotation[0], many.position_m[0])
+
+
+def compute_joints(skeleton: SkeletonMessage, rotations_xyzw: NDArray[np.float32], root_m: Floats) -> Joints:
+    """Return the joints of N poses: G_j = G_parent L_j, p_j = p_parent + G_parent offset_j (docs/conventions.md).
+
+    Args:
+        skeleton: skeleton of the poses.
+        rotations_xyzw: local, (N, J, 4).
+        root_m: (N, 3) [m].
+    """
+    local = matrix_from_quaternion(rotations_xyzw.astype(np.float64))
+    rotation, position_m = np.empty_like(local), np.empty((*local.shape[:2], 3))
     for joint, parent in enumerate(skeleton.parents):
         if parent < 0:
-            rotation[joint], position_m[joint] = local[joint], pose.root_m
+            rotation[:, joint], position_m[:, joint] = local[:, joint], root_m
         else:
-            rotation[joint] = rotation[parent] @ local[joint]
-            position_m[joint] = position_m[parent] + rotation[parent] @ skeleton.offsets_m[joint]
+            rotation[:, joint] = rotation[:, parent] @ local[:, joint]
+            position_m[:, joint] = position_m[:, parent] + rotation[:, parent] @ skeleton.offsets_m[joint]
     return Joints(rotation, position_m)
 
 

@@ -260,3 +260,10 @@ class OutputEvent(NamedTuple):
 
 
 Message = SkeletonMessage | RigMessage | PoseMessage | StatusMessage | EventMessage
+
+
+def find_publish_time_ns(message: Message, now_ns: int) -> int:
+    """Return when a message was published; now_ns: the time of those that do not tell it."""
+    if isinstance(message, PoseMessage):
+        return message.t_publish_ns
+    return message.t_ns if isinstance(message, EventMessage | StatusMessage) else now_ns

@@ -51,14 +51,21 @@ def build_replay_report(
         "time": {**_summarize_times([pose.t_capture_ns for pose in poses]), "repeated_pictures": list(n_repeated)},
         "reprojection_px": compute_spread(_join_arrays(pose.residual_px[pose.seen] for pose in tracking)),
         "marker_residual_mm": compute_spread(_join_arrays(pose.residual_m[pose.measured] * 1e3 for pose in tracking)),
-        "hidden": {name: _summarize_hidden_errors(errors) for name, errors in (hidden_mm or {}).items()},
+        "hidden": {
+            name: {**_compute_percentiles(errors, {"median_mm": 50, "p95_mm": 95}), "frames": int(np.size(errors))}
+            for name, errors in (hidden_mm or {}).items()
+        },
         "swaps_suspected": swaps_suspected,
         "landmarks": None if landmark is None else _count_landmarks(poses, landmark),
         "jumps": _count_label_jumps(poses),
         "doubtful": _find_doubtful_spans(poses),
         "worst_seconds": _find_worst_seconds(poses),
         "ms_by_stage": {
-            stage: _summarize_durations_ms([p.latency_ns[stage] for p in poses if stage in p.latency_ns]) for stage in stages
+            stage: _compute_percentiles(
+                np.array([pose.latency_ns[stage] for pose in poses if stage in pose.latency_ns]) / 1e6,
+                {"p50": 50, "p95": 95, "p99": 99},
+            )
+            for stage in stages
         },
         "fps": len(poses) / wall_s if wall_s > 0 else None,
         "versions": list_versions(),
@@ -146,16 +153,6 @@ def list_versions() -> dict[str, str]:
         except metadata.PackageNotFoundError:
             found[package] = "not installed as a package"
     return found
-
-
-def _summarize_hidden_errors(errors_mm: ArrayLike) -> dict[str, float | int | None]:
-    """Return the prediction error of one hidden marker."""
-    return {**_compute_percentiles(errors_mm, {"median_mm": 50, "p95_mm": 95}), "frames": int(np.size(errors_mm))}
-
-
-def _summarize_durations_ms(durations_ns: Sequence[int]) -> dict[str, float | None]:
-    """Return the percentiles of one stage's durations [ms]."""
-    return _compute_percentiles(np.asarray(durations_ns) / 1e6, {"p50": 50, "p95": 95, "p99": 99})
 
 
 def _compute_percentiles(values: ArrayLike, wanted: Mapping[str, float]) -> dict[str, float | None]:

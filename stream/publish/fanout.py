@@ -21,10 +21,9 @@ from stream.protocol.messages import (
     EventMessage,
     Message,
     OutputEvent,
-    PoseMessage,
-    RigMessage,
     SkeletonMessage,
     StatusMessage,
+    find_publish_time_ns,
 )
 from stream.protocol.report import list_versions
 from stream.publish.publisher import Publisher
@@ -133,7 +132,7 @@ class OutputFanout:
         if isinstance(message, StatusMessage):
             message = self._completed(message)
         payload = self._publisher.publish(message)
-        t_ns = _find_publish_time_ns(message)
+        t_ns = find_publish_time_ns(message, now_ns())
         self._each(lambda output: output.write(message, payload, t_ns))
 
     def event(self, t_ns: int, kind: str, text: str) -> None:
@@ -204,10 +203,3 @@ class OutputFanout:
                 dropped.append(f"{type(output).__name__} failed and is dropped: {error or type(error).__name__}")
         for text in dropped:
             self.event(now_ns(), EventKind.OUTPUT, text)
-
-
-def _find_publish_time_ns(message: Message) -> int:
-    """Return the time of publishing: the message's own, now for messages without one."""
-    if isinstance(message, PoseMessage):
-        return message.t_publish_ns
-    return now_ns() if isinstance(message, SkeletonMessage | RigMessage) else message.t_ns

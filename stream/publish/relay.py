@@ -12,17 +12,16 @@ import threading
 from collections import deque
 from collections.abc import Sequence
 
-import zmq
 from websockets.asyncio.server import Server, ServerConnection, serve
 from websockets.datastructures import Headers
 from websockets.exceptions import ConnectionClosed
 from websockets.http11 import Request, Response
 from websockets.typing import Origin
 
-from capture.sockets.endpoints import KeySettings, connect_socket
-from capture.sockets.wire import MAX_MESSAGE_BYTES
+from capture.sockets.endpoints import KeySettings
 from config.errors import DuocapError, describe_reason
 from stream.publish.publisher import MAX_REQUEST_BYTES
+from stream.publish.subscriber import open_subscription
 
 log = logging.getLogger(__name__)
 
@@ -30,6 +29,7 @@ LAST_VALUES = (b"skeleton", b"rig", b"status", b"pose")  # of these, only the ne
 EVENTS_KEPT = 100
 MAX_CONNECTIONS = 64
 POLL_MS = 100
+BUFFER_MESSAGES = 64
 OWN_ORIGINS = re.compile(r"https?://(localhost|127\.0\.0\.1|\[::1\])(:\d+)?")
 
 
@@ -160,13 +160,8 @@ class StreamReader:
     def __init__(self, address: str, keys: KeySettings, relay: Relay, loop: asyncio.AbstractEventLoop) -> None:
         self._relay, self._loop = relay, loop
         self._stop = threading.Event()
-        self._socket: zmq.Socket[bytes] = zmq.Context.instance().socket(zmq.SUB)
-        self._socket.setsockopt(zmq.LINGER, 0)
-        self._socket.setsockopt(zmq.RCVHWM, 64)
-        self._socket.setsockopt(zmq.MAXMSGSIZE, MAX_MESSAGE_BYTES)
-        for topic in (*LAST_VALUES, b"event"):
-            self._socket.subscribe(topic + b" ")
-        connect_socket(self._socket, address, keys)
+        topics = [f"{topic.decode()} " for topic in (*LAST_VALUES, b"event")]
+        self._socket = open_subscription(address, topics, keys, BUFFER_MESSAGES)
         self._thread = threading.Thread(target=self._read, name="relay", daemon=True)
         self._thread.start()
 

@@ -135,56 +135,58 @@ class Service:
             content = unpack_map(request)
             kind, number = read_message_field(content, "request", str), read_int_field(content, "id")
             reply: dict[str, Any] = {"schema": SCHEMA, "id": number, "request": kind[:20]}
-            if kind == "clock":
-                reply |= {
-                    "t0_ns": read_int_field(content, "t0_ns", -(2**63)),
-                    "t_received_ns": t_received_ns,
-                    "t_sent_ns": now_ns(),
-                }
-            elif kind == "info":
-                told = {"service": self.address, "recordings": str(self._folder)}
-                reply |= self._info() | told | {"n_malformed": self.n_malformed}
-            elif kind == "record":
-                self._record(envelope, reply, content)
-            elif kind in REQUESTS:
-                reply |= self._tune(kind, content)
+            try:
+                answer = self._carry_out(kind, content, t_received_ns)
+            except MalformedMessageError:
+                raise
+            except DuocapError as error:
+                answer = {"error": str(error)}
+            if isinstance(answer, Recorder):
+                self._stopping.append((envelope, reply, answer))
             else:
-                reply["error"] = f"unknown request {kind[:20]!r}, expected {', '.join(('clock', 'record', 'info', *REQUESTS))}"
-            if kind != "record":
-                self._send(envelope, reply)
+                self._send(envelope, reply | answer)
         except MalformedMessageError as error:
             self.n_malformed += 1
             log.debug("%s", error)
         else:
             self.n_answered += 1
 
-    def _record(self, envelope: Envelope, reply: dict[str, Any], content: dict[str, Any]) -> None:
-        """Start or stop recording; the answer to a stop waits for the file."""
-        name = None if content.get("name") is None else read_message_field(content, "name", str)
-        try:
-            if read_message_field(content, "on", bool):
-                file = self._switch.start(choose_recording_file(self._folder, name, datetime.now()))
-                self._send(envelope, reply | {"file": str(file)})
-                return
-            recorder = self._switch.stop()
-            if recorder is None:
-                raise ServiceError("nothing is being recorded; start first")
-            self._stopping.append((envelope, reply, recorder))
-        except MalformedMessageError:
-            raise
-        except DuocapError as error:
-            self._send(envelope, reply | {"error": str(error)})
+    def _carry_out(self, kind: str, content: dict[str, Any], t_received_ns: int) -> dict[str, Any] | Recorder:
+        """Return the answer to a request, or the recorder whose file it waits for.
 
-    def _tune(self, kind: str, content: dict[str, Any]) -> dict[str, Any]:
-        """Return the answer to a request for the cameras."""
-        try:
-            if self._tuning is None:
-                raise ServiceError("what is streamed here are no cameras that could be tuned")
-            return carry_out_request(self._tuning, kind, content)
-        except MalformedMessageError:
-            raise
-        except DuocapError as error:
-            return {"error": str(error)}
+        Args:
+            kind: what is asked for.
+            content: the request.
+            t_received_ns: when it came [ns].
+        Raises: DuocapError: it is refused; MalformedMessageError.
+        """
+        if kind == "clock":
+            t0_ns = read_int_field(content, "t0_ns", -(2**63))
+            return {"t0_ns": t0_ns, "t_received_ns": t_received_ns, "t_sent_ns": now_ns()}
+        if kind == "info":
+            return {
+                **self._info(),
+                "service": self.address,
+                "recordings": str(self._folder),
+                "n_malformed": self.n_malformed,
+            }
+        if kind == "record":
+            return self._record(content)
+        if kind not in REQUESTS:
+            raise ServiceError(f"unknown request {kind[:20]!r}, expected {', '.join(('clock', 'record', 'info', *REQUESTS))}")
+        if self._tuning is None:
+            raise ServiceError("what is streamed here are no cameras that could be tuned")
+        return carry_out_request(self._tuning, kind, content)
+
+    def _record(self, content: dict[str, Any]) -> dict[str, Any] | Recorder:
+        """Start recording, or stop; the answer to a stop waits for the file."""
+        name = None if content.get("name") is None else read_message_field(content, "name", str)
+        if read_message_field(content, "on", bool):
+            return {"file": str(self._switch.start(choose_recording_file(self._folder, name, datetime.now())))}
+        recorder = self._switch.stop()
+        if recorder is None:
+            raise ServiceError("nothing is being recorded; start first")
+        return recorder
 
     def _send(self, envelope: Envelope, reply: dict[str, Any]) -> None:
         """Send an answer; it is dropped if the client does not read."""

@@ -1,6 +1,6 @@
 """A subscriber to the stream, as a client would write it: malformed messages are counted and dropped."""
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 
 import zmq
@@ -16,6 +16,26 @@ DEFAULT_ADDRESS = StreamSettings().address
 MAX_MESSAGES = 4000  # returned at once, so that receive() returns in a flood, too
 
 
+def open_subscription(address: str, topics: Iterable[str], keys: KeySettings | None, buffer_messages: int) -> "zmq.Socket[bytes]":
+    """Return a socket that receives the messages of some topics.
+
+    Args:
+        address: address of the stream.
+        topics: what their messages begin with; "" is everything.
+        keys: keys as in the publisher's settings.
+        buffer_messages: messages that may wait; what comes beyond is dropped.
+    Raises: EndpointError for an invalid address, KeyFileError for keys that are missing.
+    """
+    socket: zmq.Socket[bytes] = zmq.Context.instance().socket(zmq.SUB)
+    socket.setsockopt(zmq.LINGER, 0)
+    socket.setsockopt(zmq.RCVHWM, buffer_messages)
+    socket.setsockopt(zmq.MAXMSGSIZE, MAX_MESSAGE_BYTES)
+    for topic in topics:
+        socket.subscribe(topic.encode())
+    connect_socket(socket, address, keys)
+    return socket
+
+
 class Subscriber:
     """Receive the topics of one stream; not shared between threads. n_malformed: messages that were dropped.
 
@@ -26,13 +46,7 @@ class Subscriber:
     """
 
     def __init__(self, address: str, topics: tuple[str, ...] = ("",), keys: KeySettings | None = None) -> None:
-        self._socket: zmq.Socket[bytes] = zmq.Context.instance().socket(zmq.SUB)
-        self._socket.setsockopt(zmq.LINGER, 0)
-        self._socket.setsockopt(zmq.RCVHWM, RECEIVE_BUFFER_MESSAGES)
-        self._socket.setsockopt(zmq.MAXMSGSIZE, MAX_MESSAGE_BYTES)
-        for topic in topics:
-            self._socket.subscribe(topic.encode())
-        connect_socket(self._socket, address, keys)
+        self._socket = open_subscription(address, topics, keys, RECEIVE_BUFFER_MESSAGES)
         self.n_malformed = 0
 
     def receive(self, timeout_ms: int = 0) -> list[Message]:

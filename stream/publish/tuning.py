@@ -104,7 +104,9 @@ class TuningState:
         """
         with self._lock:
             tables = {name: nest_by_section(self._tuned[side]) for side, name in self._names.items() if name}
-            stronger = sorted({key for side in self.cameras for key in self._tuned[side] if self._is_given(side, key)})
+            given = self._settings.given  # by a file or the command line
+            tuned = {(side, key) for side in self.cameras for key in self._tuned[side]}
+            stronger = sorted({key for side, key in tuned if {key, f"{side}.{key}"} & given})
         if not tables:
             raise TuningError("these cameras have no names by which settings could be kept; give them with --set instead")
         try:
@@ -144,10 +146,6 @@ class TuningState:
         if camera not in ("", *self.cameras):
             raise TuningError(f"there is no camera {camera[:20]!r}; expected {', '.join(self.cameras)}, or nothing for all")
         return (camera,) if camera else self.cameras
-
-    def _is_given(self, side: str, key: str) -> bool:
-        """Return whether a file or the command line sets a setting of a camera."""
-        return bool({key, f"{side}.{key}"} & self._settings.given)
 
     def _check_waiting(self, n: int) -> None:
         """Raise TuningError if too many requests wait."""

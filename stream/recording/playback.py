@@ -88,7 +88,8 @@ def schedule_playback(recording: Recording, span: PlaybackSpan, speed: float, lo
     """
     items: list[tuple[int, int | None, EventMessage | None]]
     items = [(int(recording.t_publish_ns[index]), index, None) for index in range(span.first, span.last)]
-    items += [(event.t_ns, None, event) for event in recording.events if _is_event_in_span(event, span)]
+    told = [event for event in recording.events if event.kind not in LEFT_OUT]
+    items += [(event.t_ns, None, event) for event in told if span.begin_ns <= event.t_ns < span.end_ns]
     items.sort(key=lambda item: item[0])
     loop_ns, loop_seq = span.end_ns - span.begin_ns, compute_seq_step(recording.poses, span)
     n_loops = 0
@@ -134,8 +135,3 @@ def build_played_status(recording: Recording, pose: PoseMessage, session: str, t
         return StatusMessage(session, t_ns, pose.state, {"pose": rate_hz}, {}, {}, {}, {})
     rates_hz = {**before[-1].rates_hz, "pose": rate_hz}
     return replace(before[-1], session=session, t_ns=t_ns, state=pose.state, rates_hz=rates_hz, service="", recording="")
-
-
-def _is_event_in_span(event: EventMessage, span: PlaybackSpan) -> bool:
-    """Return whether an event is in the span and concerns the performance."""
-    return span.begin_ns <= event.t_ns < span.end_ns and event.kind not in LEFT_OUT

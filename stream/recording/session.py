@@ -93,21 +93,12 @@ def write_session(folder: Path, info: SessionInfo) -> None:
     document: dict[str, Any] = {
         "format": FORMAT,
         "duocap": list_versions()["duocap"],
-        "session": info.session,
-        "when": info.when,
-        "when_ns": info.when_ns,
-        "subject": info.subject,
-        "markers": list(info.markers),
-        "budget_ns": info.budget_ns,
-        "journal": info.journal,
         "versions": list_versions(),
+        **asdict(info),
         "cameras": {side: asdict(camera) for side, camera in zip(CAMERA_NAMES, info.cameras, strict=False)},
     }
-    if info.database is not None:
-        document["database"] = asdict(info.database)
-    if info.end:
-        document["end"] = dict(info.end)
-    write_atomically(folder / SESSION, tomli_w.dumps(document))
+    known = {key: value for key, value in document.items() if value or key not in ("database", "end")}
+    write_atomically(folder / SESSION, tomli_w.dumps(known))
 
 
 def read_session(folder: Path) -> SessionInfo:

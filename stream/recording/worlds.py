@@ -12,11 +12,11 @@ from dataclasses import replace
 import numpy as np
 
 from calibration.world import compute_levelling_motion, compute_recentre_motion
-from config.arrays import Floats
 from config.joints import JOINTS
 from database.geometry.rigid import RigidMotion
 from database.geometry.rotations import matrix_from_quaternion, matrix_from_rotvec, quaternion_from_matrix, rotvec_from_matrix
 from reconstruct.pose import TrackingState
+from stream.protocol.joints import compute_joints
 from stream.protocol.messages import (
     CameraReading,
     FootForce,
@@ -57,7 +57,8 @@ def compute_take_levelling(skeleton: SkeletonMessage, poses: Sequence[PoseMessag
         return None
     order = [skeleton.names.index(joint) for joint in JOINTS]
     seconds = 1e-9 * np.array([pose.t_capture_ns - chosen[0].t_capture_ns for pose in chosen])
-    joints_m = _compute_joints_m(skeleton, chosen)[:, order]
+    xyzw, root_m = np.array([pose.rotations_xyzw for pose in chosen]), np.array([pose.root_m for pose in chosen])
+    joints_m = compute_joints(skeleton, xyzw, root_m).position_m[:, order]
     level, _ = compute_levelling_motion(joints_m, seconds, None if up is None else np.array(up))
     hips = matrix_from_quaternion(chosen[0].rotations_xyzw[order[0]].astype(np.float64))
     return compute_recentre_motion(level.rotation @ hips[:, 2], level.move(joints_m[0, 0])).after(level)
@@ -74,19 +75,6 @@ def _select_tracked_poses(poses: Sequence[PoseMessage]) -> list[PoseMessage]:
         if not chosen or pose.t_capture_ns - chosen[-1].t_capture_ns >= STEP_S * 1e9:
             chosen.append(pose)
     return chosen
-
-
-def _compute_joints_m(skeleton: SkeletonMessage, poses: Sequence[PoseMessage]) -> Floats:
-    """Return the joints of poses, (N, J, 3) [m], in the order of the skeleton."""
-    local = matrix_from_quaternion(np.array([pose.rotations_xyzw for pose in poses], np.float64))
-    rotation, position_m = np.empty_like(local), np.empty((*local.shape[:2], 3))
-    for joint, parent in enumerate(skeleton.parents):
-        if parent < 0:
-            rotation[:, joint], position_m[:, joint] = local[:, joint], [pose.root_m for pose in poses]
-        else:
-            rotation[:, joint] = rotation[:, parent] @ local[:, joint]
-            position_m[:, joint] = position_m[:, parent] + rotation[:, parent] @ skeleton.offsets_m[joint]
-    return position_m
 
 
 def move_pose(pose: PoseMessage, motion: RigidMotion) -> PoseMessage:

@@ -10,9 +10,10 @@ import viser
 from stream.start.drawings import STYLE
 from stream.start.form import FormButton, FormField, Pressed, StepForm, StepRow, StepState, Value
 from stream.web.canvas import Canvas
-from stream.web.html import BAD, GOOD, QUIET_RGB, set_html
+from stream.web.html import BAD, GOOD, QUIET_RGB
 from stream.web.picture import CameraPicture
 from stream.web.server import set_theme
+from stream.web.widgets import set_html, set_values
 
 PANEL_PX, EDGE_PX, DRAWING_PX = 430, 12, 760
 ICONS = {
@@ -128,8 +129,7 @@ class StartPage:
     def show_drawing(self, drawing: str) -> None:
         """Show a drawing (SVG in HTML) over the canvas, none for an empty one."""
         set_html(self._drawing, _wrap(drawing) if drawing else "")
-        if self._window.visible != bool(drawing):
-            self._window.visible = bool(drawing)
+        set_values(self._window, visible=bool(drawing))
 
     def show_pictures(self, pictures: Sequence[CameraPicture]) -> None:
         """Show cameras' pictures over the canvas; an empty list hides them."""

@@ -7,7 +7,8 @@ from html import escape
 import viser
 
 from stream.guidance.page import GuideButton, GuidePage
-from stream.web.html import QUIET_RGB, set_html
+from stream.web.html import QUIET_RGB
+from stream.web.widgets import set_html
 
 BACK = "Back to the steps"
 

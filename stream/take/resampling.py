@@ -33,7 +33,8 @@ def resample_evenly(take: Take, fps: float | None = None) -> Take:
     after = np.clip(np.searchsorted(take.seconds, seconds), 1, len(take) - 1)
     gap_s = take.seconds[after] - take.seconds[after - 1]
     share = np.clip((seconds - take.seconds[after - 1]) / gap_s, 0.0, 1.0)
-    pose_share = _exclude_lost_poses(share, take.lost[after - 1], take.lost[after])
+    before, later = take.lost[after - 1], take.lost[after]
+    pose_share = np.where(before == later, share, np.where(later, 0.0, 1.0))  # none of a lost pose beside another
     R = matrix_from_rotvec(take.rotvec)
     step = rotvec_from_matrix(np.swapaxes(R[after - 1], -1, -2) @ R[after])
     return Take(
@@ -65,11 +66,6 @@ def _interpolate_linearly(values: Floats, after: NDArray[np.int64], share: Float
     """Interpolate linearly between the rows before and at `after`, (K, ...)."""
     s = share.reshape(-1, *[1] * (values.ndim - 1))
     return np.ascontiguousarray(values[after - 1] * (1.0 - s) + values[after] * s)
-
-
-def _exclude_lost_poses(share: Floats, lost_before: NDArray[np.bool_], lost_after: NDArray[np.bool_]) -> Floats:
-    """Return the share without lost poses: 0 where only the later one is lost, 1 where only the earlier one is."""
-    return np.where(lost_before == lost_after, share, np.where(lost_after, 0.0, 1.0))
 
 
 def _resample_states(

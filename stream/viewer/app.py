@@ -7,7 +7,6 @@ from pathlib import Path
 import viser
 
 from capture.clock import now_ns
-from config.arrays import Image
 from database.files.avatar import Avatar
 from stream.edit.edits import OpenDatabase
 from stream.viewer.editor import TakeEditor
@@ -21,8 +20,7 @@ from stream.viewer.panels.scene import ScenePanel
 from stream.viewer.panels.transport import Change, TransportPanel
 from stream.viewer.player import Playhead
 from stream.viewer.requests import ServiceRequests
-from stream.viewer.scene.framing import View
-from stream.viewer.scene.scenery import APART_M, SceneItem, Scenery
+from stream.viewer.scene.scenery import APART_M, Scenery
 from stream.viewer.takes import TakeFeed
 from stream.viewer.tuning.panel import TunePanel
 from stream.viewer.view import AppSnapshot, PageActions, Panel
@@ -109,7 +107,7 @@ class App:
         if self.feed.poll(round(1e3 * FRAME_S) if self._live else 0, now_ns()):
             self.scenery.set_tracks(self.feed.tracks, keep_view=self._live is None)
             if self._editor is not None:
-                self.scenery.set_apart(0.0 if self._editor.state.pending else APART_M)
+                self.scenery.set_apart(0.0 if self._editor.pending else APART_M)
             self.player = self.player if self.player.live or self._live is None else self.player.at_edge(self.feed.span)
         self._actions.run()
         now_s = time.monotonic()
@@ -143,39 +141,11 @@ class App:
         """Change between dark and light as a browser asks; from any thread."""
         self._actions.put(lambda: self.set_dark(dark))
 
-    def set_seen(self, picture: float, body: float) -> None:
-        """Set how much is seen of picture and body where the page looks through a camera."""
-        self.scenery.set_seen(picture, body)
-
     def set_dark(self, dark: bool) -> None:
         """Change between dark and light."""
         self._dark = dark
         set_theme(self.server, dark)
         self.scenery.set_dark(dark)
-
-    def switch(self, item: SceneItem, on: bool) -> None:
-        """Show an item of the scene or hide it."""
-        self.scenery.switch(item, on)
-
-    def look(self, view: View | int) -> None:
-        """Look from one of the views, or through a camera by its number."""
-        self.scenery.look(view)
-
-    def follow(self, on: bool) -> None:
-        """Let the view follow the performer."""
-        self.scenery.follow = on
-
-    def want_pictures(self, wanted: bool) -> None:
-        """Have the cameras send pictures while the page is open, or not at all."""
-        self._wants_pictures = wanted
-
-    def pictures(self) -> tuple[Image | None, ...]:
-        """Return the cameras' newest pictures, by camera."""
-        return self.scenery.pictures()
-
-    def set_apart(self, apart_m: float) -> None:
-        """Set the distance between two takes."""
-        self.scenery.set_apart(apart_m)
 
     def _click_marker(self, name: str) -> None:
         """Choose a marker that was clicked in the scene."""
@@ -209,7 +179,7 @@ class App:
                 add(RecordPanel(self._service))
             add(EventsPanel())
         with tabs.add_tab("Scene"):
-            add(ScenePanel(self, self._actions, self._dark, two=len(self.feed.tracks) > 1))
+            add(ScenePanel(self.scenery, self._actions, self._dark, self.set_dark, two=len(self.feed.tracks) > 1))
         if self._takes is not None:
             with tabs.add_tab("Graphs"):
                 add(GraphsPanel(self._takes))
@@ -219,19 +189,19 @@ class App:
             add(ChartsPanel(self._budget_ms))
         if self._live is None and any(track.videos is not None for track in self.feed.tracks):
             with tabs.add_tab("Cameras"):
-                add(CamerasPanel(self, self._actions, sent=False))
+                add(CamerasPanel(self.scenery.pictures))
         if self._live is not None:
             with tabs.add_tab("Cameras"):
                 if self._service is not None:
                     self._tuning = TunePanel(self._service.tuning, self._actions, self._make_room)
                     add(self._tuning)
-                self._small_pictures = CamerasPanel(self, self._actions)
+                self._small_pictures = CamerasPanel(self.scenery.pictures, lambda on: setattr(self, "_wants_pictures", on))
                 add(self._small_pictures)
         gui.main_panel.dock_right()
         gui.main_panel.set_width(PANEL_WIDTH_PX)
         self._transport = gui.add_panel()
         with self._transport.add_tab("Playhead", viser.Icon.PLAYER_PLAY):
-            add(TransportPanel(self, self._actions, self._live is not None))
+            add(TransportPanel(lambda change: self._actions.put(lambda: self.play(change)), self._live is not None))
         self._transport.float(x=EDGE_PX, y=-EDGE_PX, width=TRANSPORT_PX)
         return panels
 

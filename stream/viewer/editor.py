@@ -6,7 +6,6 @@ Nothing is written until *Save*, and then to a new file; a take is renamed, dele
 import logging
 import threading
 from collections.abc import Callable
-from dataclasses import dataclass
 from pathlib import Path
 
 from config.errors import DuocapError
@@ -20,29 +19,6 @@ log = logging.getLogger(__name__)
 
 BEFORE, AFTER = "before", "after"
 UNNOTED = (Trim, Cut)  # edits that leave every pose as it is need no comparison
-
-
-@dataclass(frozen=True, slots=True)
-class EditorState:
-    """The editor as the page shows it.
-
-    Attributes:
-        message: what was done or went wrong last.
-        busy: an edit is being made.
-        pending: an edit is shown beside what was before, to be kept or not.
-        can_undo: there is an edit to undo.
-        can_redo: there is an edit to make again.
-        saved: the edits are in a file, or there are none.
-        deleted: the take lies among the deleted ones.
-    """
-
-    message: str = ""
-    busy: bool = False
-    pending: bool = False
-    can_undo: bool = False
-    can_redo: bool = False
-    saved: bool = True
-    deleted: bool = False
 
 
 class TakeEditor:
@@ -74,17 +50,29 @@ class TakeEditor:
         return self._steps[self._at]
 
     @property
-    def state(self) -> EditorState:
-        """The state for the page."""
-        return EditorState(
-            self.message,
-            self._thread is not None,
-            self._pending is not None,
-            self._at > 0 or self._deleted is not None,
-            self._at + 1 < len(self._steps),
-            self.recording is self._saved,
-            self._deleted is not None,
-        )
+    def busy(self) -> bool:
+        """Whether an edit is being made."""
+        return self._thread is not None
+
+    @property
+    def pending(self) -> bool:
+        """Whether an edit is shown beside what was before, to be kept or not."""
+        return self._pending is not None
+
+    @property
+    def can_undo(self) -> bool:
+        """Whether there is an edit to undo."""
+        return self._at > 0 or self.deleted
+
+    @property
+    def saved(self) -> bool:
+        """Whether the edits are in a file, or there are none."""
+        return self.recording is self._saved
+
+    @property
+    def deleted(self) -> bool:
+        """Whether the take lies among the deleted ones."""
+        return self._deleted is not None
 
     def edit(self, edit: Edit) -> None:
         """Make an edit; changed poses are shown beside those before, until `keep` or `discard`."""

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from typing import Protocol
 
 from capture.sockets.endpoints import KeySettings
-from stream.protocol.messages import EventMessage, Message, PoseMessage, SkeletonMessage, StatusMessage
+from stream.protocol.messages import Message, PoseMessage, SkeletonMessage, StatusMessage, find_publish_time_ns
 from stream.publish.subscriber import Subscriber
 from stream.viewer.history import PoseHistory
 from stream.viewer.player import TimeSpan
@@ -86,16 +86,9 @@ class LiveFeed:
         if isinstance(message, StatusMessage):
             self.late = bool(message.resting)
         t_received_ns = now_ns + self.offset_ns
-        self._next.add(message, _find_publish_time_ns(message, t_received_ns), t_received_ns)
+        self._next.add(message, find_publish_time_ns(message, t_received_ns), t_received_ns)
         if not isinstance(message, PoseMessage):
             return False
         self._t_pose_ns = now_ns
         replaced, self.track = self._next is not self.track, self._next
         return replaced
-
-
-def _find_publish_time_ns(message: Message, now_ns: int) -> int:
-    """Return when a message was published, on the publisher's clock, which does not jitter as the time of receipt does."""
-    if isinstance(message, PoseMessage):
-        return message.t_publish_ns
-    return message.t_ns if isinstance(message, EventMessage | StatusMessage) else now_ns

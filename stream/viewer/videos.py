@@ -3,7 +3,7 @@
 import logging
 import threading
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 
 import av
@@ -15,7 +15,7 @@ from capture.packets import Landmarks
 from capture.recording.session import is_session, list_recording_parts, read_session_camera_names
 from capture.sources.jpeg import decode_jpeg
 from capture.sources.timestamps import read_video_stamps
-from config.arrays import Image
+from config.arrays import Floats, Image
 from config.errors import DuocapError
 
 log = logging.getLogger(__name__)
@@ -33,10 +33,11 @@ class VideoPart:
 
 
 @dataclass(frozen=True, slots=True)
-class SessionPicture:
-    """A picture, BGR, and the landmarks that were found in it, None where there are none."""
+class SeenPicture:
+    """A picture, BGR, with the detections in it, (N, 2) [px], and the landmarks in the camera's full picture, None without."""
 
     image: Image
+    points_px: Floats = field(default_factory=lambda: np.zeros((0, 2)))
     landmarks: Landmarks | None = None
 
 
@@ -50,9 +51,9 @@ class CameraVideo:
     def __init__(self, parts: list[VideoPart], camera: int = 0, landmarks_of: LandmarksOf | None = None) -> None:
         self._parts, self._camera, self._landmarks_of = parts, camera, landmarks_of
         self._open: tuple[VideoPart, InputContainer] | None = None
-        self._last: tuple[int, SessionPicture | None] = (-1, None)
+        self._last: tuple[int, SeenPicture | None] = (-1, None)
 
-    def picture_at(self, t_ns: int) -> SessionPicture | None:
+    def picture_at(self, t_ns: int) -> SeenPicture | None:
         """Return the last picture up to a time; None before the first, and where it cannot be decoded."""
         part = next((part for part in reversed(self._parts) if part.t_ns[0] <= t_ns), None)
         if part is None:
@@ -61,7 +62,7 @@ class CameraVideo:
         if self._last[0] != captured_ns:
             image = self._read(part, round((captured_ns - int(part.t_ns[0])) / MS_NS))
             found = None if self._landmarks_of is None else self._landmarks_of(self._camera, captured_ns)
-            self._last = (captured_ns, None if image is None else SessionPicture(image, found))
+            self._last = (captured_ns, None if image is None else SeenPicture(image, landmarks=found))
         return self._last[1]
 
     def close(self) -> None:
@@ -92,7 +93,7 @@ class SessionPictures:
     """The pictures of a session's cameras about a time that is wanted. newest: of every camera, None where there is none."""
 
     def __init__(self, cameras: list[list[VideoPart]], landmarks_of: LandmarksOf | None = None) -> None:
-        self.newest: tuple[SessionPicture | None, ...] = (None,) * len(cameras)
+        self.newest: tuple[SeenPicture | None, ...] = (None,) * len(cameras)
         self._cameras = [CameraVideo(parts, camera, landmarks_of) for camera, parts in enumerate(cameras)]
         self._wanted_ns: int | None = None
         self._changed, self._ending = threading.Event(), False

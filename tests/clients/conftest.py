@@ -4,15 +4,14 @@ from collections.abc import Iterator
 
 import pytest
 
-from stream.protocol.compose import compose_skeleton_message
 from stream.publish.publisher import Publisher
-from tests.support import fakes
+from tests.support.clients import SKELETON
 
 
 @pytest.fixture
 def publisher() -> Iterator[Publisher]:
     """Return a publisher of a subject's skeleton."""
     opened = Publisher("tcp://127.0.0.1:0")
-    opened.publish(compose_skeleton_message(fakes.subject()))
+    opened.publish(SKELETON)
     yield opened
     opened.close()

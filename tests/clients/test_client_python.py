@@ -14,21 +14,14 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from config.joints import JOINTS
-from database.geometry.kinematics import compute_forward_kinematics
 from stream.protocol.codec import encode_message
-from stream.protocol.compose import compose_pose_message, compose_skeleton_message
 from stream.protocol.messages import EventMessage, Message
 from stream.publish.publisher import Publisher
-from tests.support import fakes
+from tests.support.clients import JOINTS_M, POSE, SKELETON, check_places
 
 FOLDER = Path(__file__).resolve().parents[2] / "clients" / "python"
 sys.path.insert(0, str(FOLDER))
 from duocap_client import Client, MalformedMessageError, Pose, Skeleton, decode  # noqa: E402
-
-SUBJECT = fakes.subject()
-SKELETON = compose_skeleton_message(SUBJECT)
-FAKE = fakes.pose(5, 1000, np.array([0.5, 1.0, -0.25]), n_cameras=4)
-POSE = compose_pose_message(FAKE, SKELETON, "run", 9, 2000)
 
 
 def join(publisher: Publisher, client: Client) -> None:
@@ -45,9 +38,7 @@ def test_positions_are_ours() -> None:
     assert topic == "skeleton" and isinstance(skeleton, Skeleton)
     _, pose = decode(encode_message(POSE))
     assert isinstance(pose, Pose)
-    places = skeleton.joint_positions(pose)
-    expected = compute_forward_kinematics(SUBJECT.skeleton, FAKE.rotvec, FAKE.root_m)[1]
-    np.testing.assert_allclose([places[name] for name in JOINTS], expected, atol=5e-6)
+    check_places(list(skeleton.joint_positions(pose).items()))
     assert [marker.cameras for marker in pose.markers] == [(0, 1, 2, 3), (1,)]
     assert pose.markers[0].name == "chest" and pose.markers[0].residual == 0.004 and pose.state == "tracking"
     with pytest.raises(ValueError, match="wait for the new skeleton"):
@@ -105,6 +96,5 @@ def test_installs_alone_and_prints_poses(publisher: Publisher, tmp_path: Path) -
     finally:
         program.kill()
         program.communicate()
-    hand = compute_forward_kinematics(SUBJECT.skeleton, FAKE.rotvec, FAKE.root_m)[1][JOINTS.index("leftHand")]
     assert words[:2] == ["9", "tracking"]
-    np.testing.assert_allclose([float(word) for word in words[4:7]], hand, atol=0.006)
+    np.testing.assert_allclose([float(word) for word in words[4:7]], JOINTS_M[JOINTS.index("leftHand")], atol=0.006)

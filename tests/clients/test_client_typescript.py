@@ -7,9 +7,6 @@ import json
 import shutil
 import subprocess
 import threading
-import time
-from collections.abc import Callable
-from dataclasses import replace
 from pathlib import Path
 from typing import ClassVar
 
@@ -17,20 +14,14 @@ import numpy as np
 import pytest
 
 from capture.sockets.endpoints import KeySettings
-from config.joints import JOINTS
-from database.geometry.kinematics import compute_forward_kinematics
-from stream.protocol.compose import compose_pose_message, compose_skeleton_message
 from stream.publish.publisher import Publisher
 from stream.publish.relay import Relay, StreamReader
-from tests.support import fakes, judges
+from tests.support import judges
+from tests.support.clients import check_places, publish_until
 from tests.support.kept import Kept
 
 pytestmark = pytest.mark.judge
 FOLDER = Path(__file__).resolve().parents[2] / "clients" / "typescript"
-SUBJECT = fakes.subject()
-SKELETON = compose_skeleton_message(SUBJECT)
-FAKE = fakes.pose(5, 1000, np.array([0.5, 1.0, -0.25]), n_cameras=4)
-POSE = compose_pose_message(FAKE, SKELETON, "run", 0, 2000)
 
 NODE_PROGRAM = """
 import { jointTransforms } from "./dist/index.js";
@@ -77,24 +68,6 @@ def built(tmp_path_factory: pytest.TempPathFactory) -> Path:
     compiled = subprocess.run(command, cwd=folder, capture_output=True, text=True, check=False)
     assert compiled.returncode == 0, compiled.stdout
     return folder
-
-
-def publish_until(publisher: Publisher, done: Callable[[], bool], seconds: float = 40.0) -> None:
-    """Publish poses at 60 Hz until something has happened."""
-    seq, deadline = 0, time.monotonic() + seconds
-    while not done():
-        assert time.monotonic() < deadline
-        publisher.serve(time.monotonic_ns())
-        publisher.publish(replace(POSE, seq=seq))
-        seq += 1
-        time.sleep(1 / 60)
-
-
-def check_places(places: list[tuple[str, list[float]]]) -> None:
-    """Compare places by name with our forward kinematics; messages hold float32."""
-    expected = compute_forward_kinematics(SUBJECT.skeleton, FAKE.rotvec, FAKE.root_m)[1]
-    assert [name for name, _ in places] == list(JOINTS)
-    np.testing.assert_allclose([place for _, place in places], expected, atol=5e-6)
 
 
 def test_node_hears_the_stream(built: Path, publisher: Publisher) -> None:

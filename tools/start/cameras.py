@@ -10,13 +10,13 @@ from config.settings import CAMERA_NAMES
 from stream.start.form import FormButton, FormField, StepForm, Value
 from tools.project_file import ProjectFile
 from tools.run.cameras import check_camera_source
-from tools.start.desk import LEARN_S, Desk, StepError
+from tools.start.desk import LEARN_S, Desk, StartStep, StepError
 from tools.start.look import CameraLook, end_looks, list_sources
 
 TICK = "camera "  # before the source in a field's key
 
 
-class CamerasStep:
+class CamerasStep(StartStep):
     """Webcams, network cameras and video files, each with its picture and a box to tick."""
 
     title = "Cameras"
@@ -32,10 +32,6 @@ class CamerasStep:
         """Return how many cameras there are."""
         n = len(project.cameras)
         return "" if not n else f"{n} camera{'s' * (n > 1)}"
-
-    def find_missing(self, project: ProjectFile) -> str:
-        """Return nothing: it is the first."""
-        return ""
 
     def describe(self, desk: Desk) -> StepForm:
         """Return a box for each source."""
@@ -59,10 +55,6 @@ class CamerasStep:
             ),
             error=faults,
         )
-
-    def draw(self, desk: Desk, values: dict[str, Value]) -> str:
-        """Return nothing: the pictures are there."""
-        return ""
 
     def press(self, desk: Desk, button: str, values: dict[str, Value]) -> str:
         """Add a camera, search again, or keep the choice."""

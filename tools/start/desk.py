@@ -6,12 +6,13 @@ import subprocess
 import sys
 import threading
 import time
+from abc import ABC, abstractmethod
 from collections import deque
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any
 
 from capture.landmarks.paced import OFF
 from config.errors import DuocapError
@@ -43,30 +44,35 @@ class StepError(DuocapError):
     """A step cannot be done as it was asked."""
 
 
-class StartStep(Protocol):
+class StartStep(ABC):
     """One step of the page. title: in the list."""
 
     title: str
 
+    @abstractmethod
     def find_result(self, project: ProjectFile) -> str:
         """Return in a few words what came of it, empty while nothing has."""
 
     def find_missing(self, project: ProjectFile) -> str:
         """Return in a few words what has to be done before, empty where nothing has."""
+        return ""
 
+    @abstractmethod
     def describe(self, desk: "Desk") -> StepForm:
         """Return the form as it stands."""
 
     def draw(self, desk: "Desk", values: dict[str, Value]) -> str:
         """Return the drawing of how it is done, empty for none. values: of the fields."""
+        return ""
 
+    @abstractmethod
     def press(self, desk: "Desk", button: str, values: dict[str, Value]) -> str:
         """Do what a button says; return what came of it in words. Raises DuocapError."""
 
-    def turn(self, desk: "Desk") -> None:
+    def turn(self, desk: "Desk") -> None:  # noqa: B027 - most steps do nothing by themselves
         """Go on with what the step shows by itself; called some times a second while it is open."""
 
-    def leave(self) -> None:
+    def leave(self) -> None:  # noqa: B027 - most steps hold nothing
         """Let go of what the step holds, such as cameras."""
 
 
@@ -157,10 +163,7 @@ class Desk:
             prepared = prepare_posing(task, self.tell)
             self.page.clear()
             app = PosingApp(server, prepared.session, replace(prepared.options, dark=self.page.dark))
-            left = add_back_button(server)
-            while not left.is_set():
-                app.update()
-                raise_if_interrupted()
+            turn_until_left(app.update, add_back_button(server))
         finally:
             if app is not None:
                 app.release()
@@ -224,6 +227,13 @@ class Child:
             if line.strip():
                 self._lines.append(line.strip())
                 self._tell(line.rstrip())
+
+
+def turn_until_left(update: Callable[[], None], left: threading.Event) -> None:
+    """Turn another page until somebody goes back."""
+    while not left.is_set():
+        update()
+        raise_if_interrupted()
 
 
 def show_child(app: App, left: threading.Event, child: Child) -> None:

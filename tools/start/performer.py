@@ -15,14 +15,14 @@ from tools.calibrate.session import PerformerPrior
 from tools.calibrate.subject import SubjectTask
 from tools.guide.subject import calibrate_subject_live
 from tools.project_file import ProjectFile
-from tools.start.desk import LEARN_S, Desk, StepError
+from tools.start.desk import LEARN_S, Desk, StartStep, StepError
 
 HEIGHT_M = (0.5, 2.5)
 NONE = "none"
 DEFAULT_MARKERS = "all_around"
 
 
-class PerformerStep:
+class PerformerStep(StartStep):
     """Bones, and where markers sit on them."""
 
     title = "Performer"
@@ -97,9 +97,3 @@ class PerformerStep:
         calibrate_subject_live(settings, project.cameras, task, None, learn_s, desk.open_guide, desk.tell)
         desk.wanted = "record"
         return ""
-
-    def turn(self, desk: Desk) -> None:
-        """Do nothing."""
-
-    def leave(self) -> None:
-        """Hold nothing."""

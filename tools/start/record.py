@@ -11,12 +11,12 @@ from stream.start.form import FormButton, FormField, StepForm, Value
 from stream.viewer.feed import LiveFeed
 from stream.viewer.requests import ServiceRequests
 from tools.project_file import ProjectFile
-from tools.start.desk import Child, Desk, StepError, show_child
+from tools.start.desk import Child, Desk, StartStep, StepError, show_child
 
 STOP = "Stop"
 
 
-class RecordStep:
+class RecordStep(StartStep):
     """A take: videos, time stamps, detections and poses in a folder."""
 
     title = "Record"
@@ -77,12 +77,6 @@ class RecordStep:
             return said
         desk.wanted = "takes"
         return f"recorded: {place}"
-
-    def turn(self, desk: Desk) -> None:
-        """Do nothing."""
-
-    def leave(self) -> None:
-        """Hold nothing."""
 
     @staticmethod
     def _make_place(project: ProjectFile, name: str) -> str:

@@ -29,7 +29,7 @@ from tools.guide.rig import calibrate_live
 from tools.interrupt import raise_if_interrupted
 from tools.project_file import ProjectFile
 from tools.run.cameras import is_recorded
-from tools.start.desk import Child, Desk, StepError
+from tools.start.desk import Child, Desk, StartStep, StepError
 
 PAPER = "A4"
 WALKS, WALK_S = "walks", 60.0  # where recordings for the rig go, beside the takes; ten times through the place at a stroll
@@ -142,7 +142,7 @@ RIG_WAYS = {
 }
 
 
-class RigStep:
+class RigStep(StartStep):
     """Where the cameras stand and what their lenses do."""
 
     title = "Rig"
@@ -201,12 +201,6 @@ class RigStep:
         RIG_WAYS[button].run(desk, values)
         desk.wanted = "performer"
         return ""
-
-    def turn(self, desk: Desk) -> None:
-        """Show nothing: this step has no live pictures."""
-
-    def leave(self) -> None:
-        """Hold nothing."""
 
 
 def _find_board_text(project: ProjectFile) -> str:

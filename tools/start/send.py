@@ -7,7 +7,7 @@ import viser
 from stream.start.drawings import draw_chain
 from stream.start.form import FormButton, FormField, StepForm, Value
 from tools.project_file import ProjectFile
-from tools.start.desk import Desk
+from tools.start.desk import Desk, StartStep
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,7 +81,7 @@ RECEIVERS = {
 }
 
 
-class SendStep:
+class SendStep(StartStep):
     """Where the motion goes."""
 
     title = "Send"
@@ -89,10 +89,6 @@ class SendStep:
     def find_result(self, project: ProjectFile) -> str:
         """Return who is sent VMC."""
         return ", ".join(project.vmc)
-
-    def find_missing(self, project: ProjectFile) -> str:
-        """Return nothing: how it is done may be read at any time."""
-        return ""
 
     def describe(self, desk: Desk) -> StepForm:
         """Return the programs to choose from."""
@@ -121,9 +117,3 @@ class SendStep:
             return "this program hears the stream by itself; nothing needs to be kept"
         desk.save(vmc=(*others, receiver.vmc) if values["vmc"] else others)
         return ""
-
-    def turn(self, desk: Desk) -> None:
-        """Do nothing."""
-
-    def leave(self) -> None:
-        """Hold nothing."""

@@ -10,12 +10,11 @@ from stream.start.form import FormButton, FormField, StepForm, Value
 from stream.start.part import BACK
 from stream.viewer.takes import TakeFeed
 from tools.export import FORMATS
-from tools.interrupt import raise_if_interrupted
 from tools.project_file import ProjectFile
-from tools.start.desk import Child, Desk, StepError, show_child
+from tools.start.desk import Child, Desk, StartStep, StepError, show_child, turn_until_left
 
 
-class TakesStep:
+class TakesStep(StartStep):
     """What was recorded."""
 
     title = "Takes"
@@ -69,19 +68,11 @@ class TakesStep:
             raise StepError(f"{take.name}: is there no longer; choose another take")
         if button == "see":
             with desk.open_viewer(TakeFeed((find_take(take),)), BACK, edited=take) as (app, left):
-                while not left.is_set():
-                    app.update()
-                    raise_if_interrupted()
+                turn_until_left(app.update, left)
             return ""
         if button == "pose":
             return desk.pose(take)
         return _write_file(desk, take, str(values["format"]), bool(values["again"]))
-
-    def turn(self, desk: Desk) -> None:
-        """Do nothing."""
-
-    def leave(self) -> None:
-        """Hold nothing."""
 
 
 def _write_file(desk: Desk, take: Path, kind: str, again: bool) -> str:

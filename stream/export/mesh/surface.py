@@ -66,7 +66,8 @@ def extract_surface(distance: Distance, lines_m: Lines) -> tuple[Floats, Faces, 
 def _sample_distance(distance: Distance, lines_m: Lines) -> Floats:
     """Return the distance at all points of the grid; far from the surface that of a point nearby with the same sign."""
     coarse = tuple(line[::COARSE] for line in lines_m)
-    around = distance(_list_grid_points(coarse)).reshape([len(line) for line in coarse])
+    points_m = np.stack(np.meshgrid(*coarse, indexing="ij"), axis=-1)
+    around = distance(points_m.reshape(-1, 3)).reshape(points_m.shape[:3])
     values = around
     for axis, line in enumerate(lines_m):
         values = np.repeat(values, COARSE, axis=axis).take(range(len(line)), axis=axis)
@@ -74,11 +75,6 @@ def _sample_distance(distance: Distance, lines_m: Lines) -> Floats:
     near = np.nonzero(np.abs(values) < reach)
     values[near] = distance(np.stack([line[index] for line, index in zip(lines_m, near, strict=True)], axis=1))
     return values
-
-
-def _list_grid_points(lines_m: tuple[Floats, ...]) -> Floats:
-    """Return all points of a grid, (N, 3)."""
-    return np.stack(np.meshgrid(*lines_m, indexing="ij"), axis=-1).reshape(-1, 3)
 
 
 def _compute_cell_codes(inside: Bools) -> NDArray[np.int64]:

@@ -1,4 +1,4 @@
-"""The page of a session: app, scene, panels, keyboard; the only part that knows viser, and all in one thread.
+"""The page of a session: app, scene, panels; the only part that knows viser, and all in one thread.
 
 Other folders import app.
 """

@@ -14,21 +14,22 @@ from capture.clock import now_ns
 from config.errors import DuocapError
 from stream.posing.model import PosingModel
 from stream.posing.near import KnownPoses
-from stream.posing.page.certainty import Certainty, compute_certainty
-from stream.posing.page.controls import Change, PagePart, PosingSnapshot
+from stream.posing.page.certainty import compute_certainty, format_certainty_html
+from stream.posing.page.controls import Change, PagePart
 from stream.posing.page.files import Export, FilePart
 from stream.posing.page.inbox import DragPlace, PosingInbox
-from stream.posing.page.keyboard import add_commands
 from stream.posing.page.motion import MotionPart
 from stream.posing.page.near import NearPart
-from stream.posing.page.panels import PosePart, StatusPart
+from stream.posing.page.panels import PosePart
 from stream.posing.page.picture import PicturePart
 from stream.posing.page.plane import PlaneView
-from stream.posing.page.scene import PosingScene
+from stream.posing.page.scene import MOVE, TURN, PosingScene
 from stream.posing.picture import project_to_picture
 from stream.posing.publishing import PosePublisher
-from stream.posing.session import PosingSession
+from stream.posing.session import START, PosingSession
+from stream.viewer.html import wrap_in_box
 from stream.web.server import close_server, set_theme
+from stream.web.widgets import Command, add_commands, on_user_input, set_html
 
 log = logging.getLogger(__name__)
 
@@ -71,14 +72,14 @@ class PosingApp:
         self._gone: set[int] = set()
         set_theme(server, self._dark)
         self.scene = PosingScene(server, session.skeleton, self._dark, self.drag, self.select)
-        self._plane = PlaneView(server.scene, lambda: self.put(self._follow_plane))
-        self.pose = PosePart(self, options.models, lambda on: self.put(lambda: self._plane.switch(on)))
+        self._plane = PlaneView(server.scene, self.drag)
+        self.pose = PosePart(self, options.models, lambda on: setattr(self._plane, "on", on))
         self.motion, self.near = MotionPart(self), NearPart(self, options.known)
         self.picture = PicturePart(self, self.near.known)
         publisher = options.publisher
         self.files = FilePart(self, options.file, self.motion.take, options.export, options.formats, publisher)
         self._parts = self._build()
-        add_commands(server.gui, self, self.pose, self.near, self.motion, self.picture)
+        add_commands(server.gui, self._list_commands())
         self._panels_due_s = self._save_due_s = 0.0
         self._last_s = time.monotonic()
         server.scene.on_click()(self.picture.click)
@@ -178,6 +179,9 @@ class PosingApp:
         self._page_that_drags = -1 if place.ended else place.page
         if place.time_s is not None and session.dragged != place.joint:
             self.motion.go_to(place.time_s)
+        if place.joint == START:
+            self._plane.follow(session, place)
+            return
         if place.turned:
             session.turn(place.joint, place.place_m)
         elif picture is None:
@@ -190,14 +194,6 @@ class PosingApp:
             session.release(self.pose.holds_dragged or place.time_s is not None)
             if place.time_s is not None:
                 session.set_key(place.time_s)
-
-    def _follow_plane(self) -> None:
-        """Pose from the newest point of the latent plane."""
-        newest = self._plane.newest()
-        if newest is not None and newest.page not in self._gone:
-            self.motion.stop()
-            self._page_that_drags = -1 if newest.ended else newest.page
-            self._plane.follow(self.session, newest)
 
     def _left(self, page: int) -> None:
         """End the drag of a browser that has gone away."""
@@ -213,40 +209,24 @@ class PosingApp:
         if self._options.publisher is not None:
             share = 1.0 if certainty.share is None else certainty.share
             self._options.publisher.publish(document.pose, share, now_ns())
-        held, target_m = {**document.pins, **document.image_points, **document.turns}, document.pins.get(self.selected)
-        dragged, clicking, has_picture = bool(session.dragged), self.picture.clicking, document.picture is not None
-        if has_picture != self._has_picture:
-            self._has_picture = has_picture
-            self.motion.fold(has_picture)  # whose feet it would hide
-        self.scene.show(document.pose, session.joints_m(), certainty, held, self.selected, target_m, dragged, clicking)
-        if dragged:
+        if (document.picture is not None) != self._has_picture:
+            self._has_picture = not self._has_picture
+            self.motion.fold(self._has_picture)  # whose feet it would hide
+        self.scene.show(session, certainty, self.selected, self.picture.clicking)
+        if session.dragged:
             self.server.flush()  # which else gathers messages for a sixtieth of a second
         self._safely(self.picture.show)
         self._plane.show(session)
         if now_s >= self._panels_due_s and self.n_pages:
             self._panels_due_s = now_s + PANEL_PERIOD_S
-            view = self._snapshot(certainty)
+            set_html(self._status, wrap_in_box(format_certainty_html(certainty, len(document.held))))
             for part in self._parts:
-                part.update(view)
-
-    def _snapshot(self, certainty: Certainty) -> PosingSnapshot:
-        """Return the page as its parts see it."""
-        session = self.session
-        return PosingSnapshot(
-            document=session.document,
-            certainty=certainty,
-            selected=self.selected,
-            can_undo=session.can_undo,
-            can_redo=session.can_redo,
-            file=str(self._options.file),
-            fault=session.save_fault,
-            styles=session.model.styles,
-        )
+                part.update()
 
     def _build(self) -> Sequence[PagePart]:
         """Build the page: head and tabs at the right, the timeline below the scene."""
-        gui, head = self.server.gui, StatusPart()
-        head.build(gui)
+        gui = self.server.gui
+        self._status = gui.add_html("")
         tabs = gui.add_tab_group()
         parts: dict[str, PagePart] = {"Pose": self.pose, "Near": self.near, "Picture": self.picture, "Files": self.files}
         for label, part in parts.items():
@@ -254,9 +234,29 @@ class PosingApp:
                 part.build(gui)
                 if part is self.files:
                     dark = gui.add_checkbox("Dark page", self._dark, hint="Dark or light")
-                    dark.on_update(lambda event: self.set_dark(bool(event.target.value)))
+                    on_user_input(dark, self.set_dark)
         gui.main_panel.dock_right()
         gui.main_panel.set_width(PANEL_WIDTH_PX)
         self.motion.build(gui)
         self.motion.place(EDGE_PX, -EDGE_PX, MOTION_WIDTH_PX)
-        return head, *parts.values(), self.motion
+        return *parts.values(), self.motion
+
+    def _list_commands(self) -> list[Command]:
+        """Return what the keys of the keyboard do."""
+        pose, motion, do = self.pose, self.motion, self.do
+        return [
+            Command("Undo", "Z", lambda: do(PosingSession.undo), "cmd/ctrl"),
+            Command("Redo", "Z", lambda: do(PosingSession.redo), "cmd/ctrl+shift"),
+            Command("Hold the joint or let it go", "P", pose.toggle_hold),
+            Command("Arrows on the joint, or none", "G", lambda: pose.toggle_tool(MOVE)),
+            Command("Rings around the joint, or none", "R", lambda: pose.toggle_tool(TURN)),
+            *(Command(f"Only along {axis}, or all axes", axis, partial(pose.lock_axis, axis.lower())) for axis in "XYZ"),
+            Command("Let all joints go", "F", lambda: do(PosingSession.free_all)),
+            Command("Mirror", "M", lambda: do(PosingSession.mirror)),
+            Command("Find near poses", "D", self.near.find),
+            Command("Play or pause", "space", motion.play),
+            Command("Set a key", "K", motion.set_key),
+            Command("Delete the key", "delete", motion.delete_key),
+            Command("Next joint to click", "N", self.picture.skip),
+            Command("Look at the body", "L", self.picture.look),
+        ]

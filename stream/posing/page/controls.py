@@ -1,38 +1,14 @@
-"""What passes between the page and its parts: the page as they see it, and a snapshot of it for what they show."""
+"""The page and its parts as they see each other."""
 
 from collections.abc import Callable
-from dataclasses import dataclass
 from typing import Protocol
 
 import viser
 
-from stream.posing.document import Document
-from stream.posing.page.certainty import Certainty
 from stream.posing.page.scene import PosingScene
 from stream.posing.session import PosingSession
 
 Change = Callable[[PosingSession], object]
-
-
-@dataclass(frozen=True, slots=True)
-class PosingSnapshot:
-    """The page at one time.
-
-    Attributes:
-        selected: joint, empty for none.
-        file: file that the session is saved in.
-        fault: reason why it is not saved, empty for none.
-        styles: names of the model's styles.
-    """
-
-    document: Document
-    certainty: Certainty
-    selected: str
-    can_undo: bool
-    can_redo: bool
-    file: str
-    fault: str
-    styles: tuple[str, ...]
 
 
 class PosingPage(Protocol):
@@ -61,5 +37,5 @@ class PagePart(Protocol):
     def build(self, gui: viser.GuiApi) -> None:
         """Create the widgets."""
 
-    def update(self, view: PosingSnapshot) -> None:
-        """Update the widgets to the page."""
+    def update(self) -> None:
+        """Update the widgets to the page and its session."""

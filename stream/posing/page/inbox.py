@@ -12,8 +12,9 @@ class DragPlace:
     """A joint that was dragged.
 
     Attributes:
-        joint: name of the joint.
-        place_m: its new place in the world [m], or where `turned` its orientation, a rotation vector in the world [rad].
+        joint: name of the joint, or `START`.
+        place_m: its new place in the world [m]; where `turned` its orientation, a rotation vector in the world [rad]; of `START`
+            the point of the latent plane's square, the last number 0.
         ended: whether it was let go there.
         page: number of the browser.
         time_s: of the motion, where its curve is dragged [s]; None: the pose that is shown.
@@ -47,12 +48,8 @@ class PosingInbox:
         """Note where a joint is dragged to."""
         with self._lock:
             last = self._waiting[-1] if self._waiting else None
-            if isinstance(last, DragPlace) and (last.joint, last.page, last.turned, last.ended) == (
-                place.joint,
-                place.page,
-                place.turned,
-                False,
-            ):
+            same = (place.joint, place.page, place.turned, False)
+            if isinstance(last, DragPlace) and (last.joint, last.page, last.turned, last.ended) == same:
                 self._waiting.pop()
             self._waiting.append(place)
         self._wake.set()

@@ -10,13 +10,12 @@ import viser
 from config.joints import JOINT_INDEX
 from stream.posing.document import SAME_TIME_S, PosingError
 from stream.posing.motion import Motion, take_from_pose
-from stream.posing.page.controls import PosingPage, PosingSnapshot
+from stream.posing.page.controls import PosingPage
 from stream.posing.page.scene import CurveBall
 from stream.posing.page.timeline import Timeline
-from stream.posing.page.widgets import set_values
 from stream.take.take import Take
 from stream.viewer.html import wrap_in_box
-from stream.web.html import set_html
+from stream.web.widgets import on_user_input, set_html, set_values
 
 MAX_SLIDER_S, STEP_S = 10.0, 0.05
 MAX_BENDS, MAX_GHOSTS = 12, 15  # of intervals between keys, and bodies: more is a thicket, and slow in a browser
@@ -123,16 +122,17 @@ class MotionPart:
             self._slider = gui.add_slider(
                 "Time [s]", 0.0, MAX_SLIDER_S, STEP_S, 0.0, hint="Of the next key; drag: along the motion"
             )
-            self._slider.on_update(lambda event: self.scrub(float(event.target.value)) if event.client is not None else None)
+            on_user_input(self._slider, self.scrub)
             self._buttons = gui.add_button_group("Keys", ("Play", "Set key", "Delete key"), hint="Space, K, Delete")
-            self._buttons.on_click(self._press)
+            actions = {"Set key": self.set_key, "Delete key": self.delete_key}
+            self._buttons.on_click(lambda event: actions.get(str(event.target.value), self.play)())
             ghosts = gui.add_checkbox("Ghosts", False, hint="The body at the keys and in the middle between them")
-            ghosts.on_update(lambda event: self.show_ghosts(bool(event.target.value)) if event.client is not None else None)
+            on_user_input(ghosts, self.show_ghosts)
             hint = "Drag a key to another time"
             self._handles = gui.add_multi_slider(
                 "Keys [s]", 0.0, MAX_SLIDER_S, STEP_S, (0.0,), min_range=STEP_S, hint=hint, visible=False
             )
-            self._handles.on_update(lambda event: self._drag_keys(event.target.value) if event.client is not None else None)
+            on_user_input(self._handles, self._drag_keys)
 
     def place(self, x_px: int, y_px: int, width_px: int) -> None:
         """Put the window at a place of the page."""
@@ -142,27 +142,22 @@ class MotionPart:
         """Fold the window to its title, or open it."""
         (self._window.minimize if on else self._window.expand)()
 
-    def update(self, view: PosingSnapshot) -> None:
+    def update(self) -> None:
         """Update the widgets to keys and time."""
-        timeline, times_s = self._timeline, [key.time_s for key in view.document.keys]
+        timeline, document = self._timeline, self._page.session.document
+        times_s = [key.time_s for key in document.keys]
         end_s = max(MAX_SLIDER_S, *times_s) if times_s else MAX_SLIDER_S
         set_values(self._slider, max=end_s)
         if timeline.playing and abs(self._slider.value - timeline.time_s) > 0.5 * STEP_S:
             set_values(self._slider, value=round(min(timeline.time_s, end_s), 2))
-        label = "Pause" if timeline.playing else "Play"
-        if self._buttons.options[0] != label:
-            self._buttons.options = (label, *self._buttons.options[1:])
+        set_values(self._buttons, options=("Pause" if timeline.playing else "Play", *self._buttons.options[1:]))
         if self._dragged_s is None:
             set_values(self._handles, max=end_s, visible=bool(times_s), value=tuple(times_s) or (0.0,))
-        set_html(self._words, wrap_in_box(f"<div class='dim'>{escape(timeline.words(view.document, self.motion))}</div>"))
+        set_html(self._words, wrap_in_box(f"<div class='dim'>{escape(timeline.words(document, self.motion))}</div>"))
 
     def _drag_keys(self, times_s: Sequence[float]) -> None:
         """Note where the keys are dragged to; they are moved once the hand rests."""
         self._dragged_s, self._dragged_at_s = tuple(round(time_s, 3) for time_s in times_s), time.monotonic()
-
-    def _press(self, event: viser.GuiEvent[viser.GuiButtonGroupHandle]) -> None:
-        """Do what a button says."""
-        {"Set key": self.set_key, "Delete key": self.delete_key}.get(str(event.target.value), self.play)()
 
     def _nearest_key_s(self) -> float:
         """Return the time of the key nearest to the slider [s]. Raises PosingError: there is none."""

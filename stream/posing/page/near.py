@@ -7,10 +7,9 @@ import viser
 
 from stream.posing.document import Document, PosingError, compute_joint_positions_m
 from stream.posing.near import KnownPoses, NearPose, draw_figure_svg, find_near_poses
-from stream.posing.page.controls import PosingPage, PosingSnapshot
-from stream.posing.page.widgets import add_button, set_values
+from stream.posing.page.controls import PosingPage
 from stream.viewer.html import wrap_in_box
-from stream.web.html import set_html
+from stream.web.widgets import add_button, set_html, set_values
 
 COUNT = 6
 NONE = "none"
@@ -57,8 +56,7 @@ class NearPart:
         def copy() -> None:
             if not 0 <= self._chosen < len(self._found):
                 raise PosingError("no pose is chosen to take; find poses first, and press a number")
-            pose = self._found[self._chosen].pose
-            self._page.session.take(pose)
+            self._page.session.take(self._found[self._chosen].pose)
             self._choose(-1)
 
         self._page.put(copy)
@@ -67,20 +65,19 @@ class NearPart:
         """Create the widgets."""
         self._text = gui.add_html("")
         hint = "Of the database: nearest to the held joints if three or more are held, else to the whole pose (D)"
-        add_button(gui, "Find near poses", self.find, hint, viser.Icon.SEARCH)
+        add_button(gui, "Find near poses", self.find, hint, icon=viser.Icon.SEARCH)
         numbers = (*(str(n + 1) for n in range(COUNT)), NONE)
         self._numbers = gui.add_button_group("Show", numbers, hint="As a ghost beside the body")
         self._numbers.on_click(lambda event: self.choose(str(event.target.value)))
         hint = "The body takes the pose of the ghost, and held joints are held there; can be undone"
-        self._take = add_button(gui, "Take it", self.take, hint, viser.Icon.COPY)
+        self._take = add_button(gui, "Take it", self.take, hint, icon=viser.Icon.COPY)
 
-    def update(self, view: PosingSnapshot) -> None:
+    def update(self) -> None:
         """Draw the poses that were found."""
-        if self._chosen >= 0 and view.document is not self._asked:
+        if self._chosen >= 0 and self._page.session.document is not self._asked:
             self._choose(-1)
-        found = bool(self._found)
         set_values(self._take, disabled=not 0 <= self._chosen < len(self._found))
-        set_values(self._numbers, visible=found)
+        set_values(self._numbers, visible=bool(self._found))
         set_html(self._text, wrap_in_box(self._figures or "<div class='dim'>Known poses, to begin with one of them.</div>"))
 
     def _choose(self, number: int) -> None:

@@ -3,7 +3,6 @@
 import tempfile
 from collections.abc import Callable
 from dataclasses import replace
-from functools import partial
 from html import escape
 from pathlib import Path
 
@@ -23,35 +22,25 @@ from stream.posing.camera import (
 )
 from stream.posing.document import PictureView, PosingError
 from stream.posing.near import KnownPoses, compute_standing_joints_m
-from stream.posing.page.controls import PosingPage, PosingSnapshot
-from stream.posing.page.widgets import add_button, set_values
+from stream.posing.page.controls import PosingPage
 from stream.posing.picture import decode_picture, find_picture_camera, pack_picture_file, shrink_picture, unpack_picture
 from stream.posing.session import PosingSession
 from stream.viewer.html import wrap_in_box
-from stream.web.html import set_html
+from stream.web.widgets import add_button, on_user_input, set_html, set_values
 
 PICTURES = "image/png,image/jpeg"
 RIGS = ".toml,.yml,.yaml,.xml,.json,.txt"
 FOLLOWS_FROM = 6  # clicks in turn: of fewer, poses far apart meet all, and the body would leap from one to the other
 MIN_FOV_DEG, MAX_FOV_DEG = 20.0, 110.0
-SIDES = ("left", "right")
-LIMBS = ("LowerArm", "LowerLeg", "UpperArm", "UpperLeg")
-IN_TURN = (
-    "head",
-    *(side + end for end in ("Hand", "Foot") for side in SIDES),
-    "hips",
-    *(side + limb for limb in LIMBS for side in SIDES),
-)  # that are clicked one after the other
-PLACES = {
+ENDS = {"Hand": "wrist", "Foot": "ankle"}
+LIMBS = {"LowerArm": "elbow", "LowerLeg": "knee", "UpperArm": "shoulder", "UpperLeg": "hip joint"}
+PLACES = {  # of the joints that are clicked, one after the other
     "head": "the head's joint, between the ears",
+    **{side + end: f"the {side} {place}" for end, place in ENDS.items() for side in ("left", "right")},
     "hips": "the middle of the hips",
-    **{f"{side}Hand": f"the {side} wrist" for side in SIDES},
-    **{f"{side}Foot": f"the {side} ankle" for side in SIDES},
-    **{f"{side}LowerArm": f"the {side} elbow" for side in SIDES},
-    **{f"{side}LowerLeg": f"the {side} knee" for side in SIDES},
-    **{f"{side}UpperArm": f"the {side} shoulder" for side in SIDES},
-    **{f"{side}UpperLeg": f"the {side} hip joint" for side in SIDES},
+    **{side + limb: f"the {side} {place}" for limb, place in LIMBS.items() for side in ("left", "right")},
 }
+IN_TURN = tuple(PLACES)
 BY_HAND = "by hand"
 TRIED_POSES = 400  # of the database, where camera and pose are solved together
 
@@ -176,29 +165,29 @@ class PicturePart:
         follows = gui.add_checkbox("Body follows", True, hint="Off: the pose stays while joints are clicked, to solve the camera")
         self._switch(follows, lambda on: setattr(self, "_follows", on))
         self._camera = gui.add_dropdown("Camera", (BY_HAND,), hint="In front of the body, solved, or of a rig")
-        self._camera.on_update(lambda event: self.choose(str(event.target.value)) if event.client is not None else None)
+        on_user_input(self._camera, self.choose)
         fov_hint = "Of a camera set by hand, across; a phone's is about 65"
         self._fov = gui.add_slider("Field of view [°]", MIN_FOV_DEG, MAX_FOV_DEG, 1.0, 50.0, hint=fov_hint)
-        self._fov.on_update(self._set_fov)
+        on_user_input(self._fov, lambda fov_deg: self._page.do(lambda session: session.set_fov(fov_deg)))
         solve_hint = "And the pose, from eight clicked joints or more; if the body does not follow, for the pose as it stands"
-        add_button(gui, "Solve the camera", self.solve, solve_hint, viser.Icon.FOCUS_2)
+        add_button(gui, "Solve the camera", self.solve, solve_hint, icon=viser.Icon.FOCUS_2)
         self._keep = gui.add_checkbox("Keep its lens", False, hint="Solve its place only: the field of view is right")
         self._switch(self._keep, lambda on: setattr(self, "_keeps_lens", on))
         rig = gui.add_upload_button(
             "Cameras of a rig", mime_type=RIGS, hint="rig.toml, or of another program", icon=viser.Icon.UPLOAD
         )
         rig.on_upload(lambda event: self.open_rig(event.target.value.name, event.target.value.content))
-        add_button(gui, "Look through its camera", self.look, "Joints lie on the picture (L)", viser.Icon.CAMERA)
-        self._away = add_button(gui, "Put it away", self.close, "Pose in space again", viser.Icon.TRASH)
+        add_button(gui, "Look through its camera", self.look, "Joints lie on the picture (L)", icon=viser.Icon.CAMERA)
+        self._away = add_button(gui, "Put it away", self.close, "Pose in space again", icon=viser.Icon.TRASH)
 
-    def update(self, view: PosingSnapshot) -> None:
+    def update(self) -> None:
         """Update the widgets to the picture."""
-        picture = view.document.picture
+        picture = self._page.session.document.picture
         for widget in (self._fov, self._away, self._turns):
             set_values(widget, disabled=picture is None)
         set_values(self._turns, value=self.clicking)
         set_values(self._keep, value=self._keeps_lens)
-        set_html(self._text, wrap_in_box(self._words(view)))
+        set_html(self._text, wrap_in_box(self._words()))
         if picture is not None:
             camera = find_picture_camera(picture)
             set_values(self._fov, value=float(np.clip(round(compute_fov_deg(camera)), MIN_FOV_DEG, MAX_FOV_DEG)))
@@ -227,21 +216,19 @@ class PicturePart:
 
     def _switch(self, box: viser.GuiCheckboxHandle, switch: Callable[[bool], None]) -> None:
         """Have a checkbox switch something when it is pressed."""
-        box.on_update(
-            lambda event: self._page.put(partial(switch, bool(event.target.value))) if event.client is not None else None
-        )
+        on_user_input(box, lambda on: self._page.put(lambda: switch(on)))
 
-    def _words(self, view: PosingSnapshot) -> str:
+    def _words(self) -> str:
         """Return in words what to do next."""
-        picture, n = view.document.picture, len(view.document.image_points)
+        document, selected = self._page.session.document, self._page.selected
+        picture, n = document.picture, len(document.image_points)
         if picture is None:
             return "Load a picture, then click the joints that are named here, one after the other."
         if picture.file is None:
             return "The session has no picture for its clicks: load it again."
-        if self.clicking and view.selected:
-            return (
-                f"Click <b>{escape(PLACES.get(view.selected, view.selected))}</b> ({n} of {len(IN_TURN)}). N: it cannot be seen."
-                + (f" The body follows from the {FOLLOWS_FROM}th click on." if self._follows and n < FOLLOWS_FROM else "")
+        if self.clicking and selected:
+            return f"Click <b>{escape(PLACES.get(selected, selected))}</b> ({n} of {len(IN_TURN)}). N: it cannot be seen." + (
+                f" The body follows from the {FOLLOWS_FROM}th click on." if self._follows and n < FOLLOWS_FROM else ""
             )
         return f"{n} joints are clicked. Drag a ball in the picture, or select a joint and click."
 
@@ -274,9 +261,3 @@ class PicturePart:
         self._in_turn = bool(waiting)
         if waiting:
             self._page.selected = waiting[0]
-
-    def _set_fov(self, event: viser.GuiEvent[viser.GuiSliderHandle[float]]) -> None:
-        """Set the field of view."""
-        if event.client is not None:
-            angle_deg = float(event.target.value)
-            self._page.do(lambda session: session.set_fov(angle_deg))

@@ -1,8 +1,6 @@
 """The latent plane of a style beside the body: a board with a ball; where the ball is dragged to, the style knows a pose."""
 
-import threading
 from collections.abc import Callable
-from dataclasses import dataclass
 
 import numpy as np
 import viser
@@ -11,7 +9,8 @@ from config.arrays import Floats
 from reconstruct.models.style.synthesis.synthesizer import Synthesis
 from reconstruct.posing.style import StylePoser
 from stream.posing.latent import PoseMap, build_pose_map, draw_pose_map, predict_start_pose
-from stream.posing.session import PosingSession
+from stream.posing.page.inbox import DragPlace
+from stream.posing.session import START, PosingSession
 from stream.viewer.scene.colors import Color
 
 CENTRE_M = np.array([1.02, 1.05, -0.2])
@@ -20,26 +19,11 @@ BALL: Color = (240, 150, 30)
 MIN_MOVE = 1e-4
 
 
-@dataclass(frozen=True, slots=True)
-class PlanePlace:
-    """A point of the square to which the ball was dragged.
-
-    Attributes:
-        at: the point, (2,).
-        ended: whether the ball was let go there.
-        page: number of the browser.
-    """
-
-    at: Floats
-    ended: bool
-    page: int
-
-
 class PlaneBoard:
-    """The board; call it from one thread. drag: called, from viser's, with each point that the ball is dragged to."""
+    """The board; call it from one thread. drag: called, from viser's, with each point that its ball is dragged to."""
 
-    def __init__(self, scene: viser.SceneApi, plane: PoseMap, drag: Callable[[PlanePlace], None]) -> None:
-        self.plane, self._drag = plane, drag
+    def __init__(self, scene: viser.SceneApi, plane: PoseMap, drag: Callable[[DragPlace], None]) -> None:
+        self.plane = plane
         self._at = np.zeros(2)
         facing = (0.0, 1.0, 0.0, 0.0)  # viser's pictures have y down and are seen from behind: half a turn about x
         self._image = scene.add_image(
@@ -58,7 +42,8 @@ class PlaneBoard:
         async def dragged(event: viser.SceneNodeDragEvent[viser.IcosphereHandle]) -> None:
             at = (np.array(event.end_position) - CENTRE_M)[:2] / (0.5 * SIDE_M)
             if np.isfinite(at).all():
-                self._drag(PlanePlace(np.clip(at, -1.0, 1.0), event.phase == "end", event.client_id))
+                x, y = np.clip(at, -1.0, 1.0).tolist()
+                drag(DragPlace(START, (x, y, 0.0), event.phase == "end", event.client_id))
 
         self._ball.on_drag("left")(dragged)
 
@@ -76,54 +61,33 @@ class PlaneBoard:
 
 
 class PlaneView:
-    """The board of the style with the largest share, while it is wanted; call it from one thread.
+    """The board of the style with the largest share, while it is wanted; call it from one thread. drag: as of the board."""
 
-    dragged: called, from viser's, when there is a place to follow; the newest counts.
-    """
-
-    def __init__(self, scene: viser.SceneApi, dragged: Callable[[], None]) -> None:
-        self._scene, self._dragged = scene, dragged
-        self._on = False
+    def __init__(self, scene: viser.SceneApi, drag: Callable[[DragPlace], None]) -> None:
+        self._scene, self._drag = scene, drag
+        self.on = False
         self._board: PlaneBoard | None = None
-        self._lock = threading.Lock()
-        self._newest: PlanePlace | None = None
 
-    def switch(self, on: bool) -> None:
-        """Have the board shown, or hidden."""
-        self._on = on
-
-    def drag(self, place: PlanePlace) -> None:
-        """Note where the ball is dragged to."""
-        with self._lock:
-            waiting, self._newest = self._newest is not None, place
-        if not waiting:
-            self._dragged()
-
-    def newest(self) -> PlanePlace | None:
-        """Return the newest place, once."""
-        with self._lock:
-            newest, self._newest = self._newest, None
-        return newest
-
-    def follow(self, session: PosingSession, place: PlanePlace) -> None:
-        """Have the body take the pose at a place."""
+    def follow(self, session: PosingSession, place: DragPlace) -> None:
+        """Have the body take the pose at a place of the ball."""
         if self._board is None:
             return
-        session.drag_start(predict_start_pose(self._board.plane, place.at, session.poser, session.document, session.found))
+        plane, at = self._board.plane, np.array(place.place_m[:2])
+        session.drag_start(predict_start_pose(plane, at, session.poser, session.document, session.found))
         if place.ended:
             session.release()
 
     def show(self, session: PosingSession) -> None:
         """Show the board if it is wanted and there is a style, with the ball where the pose is."""
         style = None
-        if self._on and isinstance(poser := session.poser, StylePoser):
+        if self.on and isinstance(poser := session.poser, StylePoser):
             style = poser.synthesizer.styles[int(np.argmax(poser.synthesizer.shares))]
         if self._board is not None and self._board.plane.style is not style:
             self._board.remove()
             self._board = None
         if style is not None and self._board is None:
             plane = build_pose_map(session.poser)
-            self._board = None if plane is None else PlaneBoard(self._scene, plane, self.drag)
+            self._board = None if plane is None else PlaneBoard(self._scene, plane, self._drag)
         board, found = self._board, session.found
         if board is not None and isinstance(found, Synthesis) and board.plane.row < len(found.latent):
             board.show(found.latent[board.plane.row])

@@ -1,6 +1,6 @@
 """The body in 3D with a handle on every joint: to click and to drag, and arrows or rings for the selected one, when asked for."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -12,15 +12,17 @@ from config.arrays import Floats, Image
 from config.joints import JOINT_INDEX, JOINTS
 from database.geometry.kinematics import compute_forward_kinematics
 from database.geometry.skeleton import Skeleton
-from stream.posing.document import PictureView, Point, StoredPose, check_point
+from stream.posing.document import PictureView, StoredPose, check_point
 from stream.posing.page.board import PictureBoard, compute_whole_fov_rad
 from stream.posing.page.certainty import HELD, Certainty, choose_handle_color
 from stream.posing.page.inbox import DragPlace
 from stream.posing.picture import find_picture_camera
 from stream.posing.publishing import compose_posed_pose, compose_posed_skeleton
+from stream.posing.session import PosingSession
 from stream.protocol.joints import wxyz_from_matrix
+from stream.protocol.messages import PoseMessage
 from stream.viewer.scene.colors import Color
-from stream.viewer.scene.framing import FOV_RAD
+from stream.viewer.scene.framing import Viewpoint, set_client_viewpoint, set_first_viewpoint, viewpoint_from_camera
 from stream.viewer.scene.stage import Stage, StageOptions
 from stream.viewer.scene.world import WORLD, WorldScenery
 
@@ -34,7 +36,7 @@ BALLS, MOVE, TURN = "Balls", "Arrows", "Rings"  # what a joint is dragged by
 MIN_MOVE_M = 1e-5
 AT_THE_EYE = np.cos(np.radians(35.0))  # an arrow that points at the eye covers its ball, and a pixel of it are centimetres
 FAR_M = 20.0
-LOOK_FROM_M, LOOK_AT_M, UP = (1.3, 1.5, 3.4), (0.0, 0.85, 0.0), (0.0, 1.0, 0.0)
+AT_THE_BODY = Viewpoint(np.array([1.3, 1.5, 3.4]), np.array([0.0, 0.85, 0.0]), np.array([0.0, 1.0, 0.0]))
 Drag = Callable[[DragPlace], None]
 
 
@@ -60,7 +62,6 @@ class PosingScene:
     ) -> None:
         self._server, self._drag, self._select = server, drag, select
         self._world = WorldScenery(server, dark)
-        self._world.axes = False
         self._body, self._skeleton = skeleton, compose_posed_skeleton(skeleton)
         self._options = StageOptions(markers=False, trails=False, contacts=False, opacity=BODY_OPACITY)
         self._stage = Stage(server.scene, f"{WORLD}/body", self._skeleton, self._options, server.atomic)
@@ -86,41 +87,29 @@ class PosingScene:
         self._world.set_dark(dark)
         self._stage.set_ground(self._world.ground)
 
-    def show(
-        self,
-        pose: StoredPose,
-        joint_m: Floats,
-        certainty: Certainty,
-        held: Mapping[str, object],
-        selected: str,
-        target_m: Point | None,
-        dragged: bool,
-        clicking: bool = False,
-    ) -> None:
-        """Show a pose.
+    def show(self, session: PosingSession, certainty: Certainty, selected: str, clicking: bool) -> None:
+        """Show the pose of a session.
 
         Args:
-            pose: the pose.
-            joint_m: joints of the pose, (J, 3) [m].
-            certainty: certainty of the pose.
-            held: hold of each held joint, by name.
+            session: the session.
+            certainty: certainty of its pose.
             selected: name of the selected joint; empty: none.
-            target_m: target of the selected joint if it is held in space.
-            dragged: whether it is dragged now.
             clicking: joints are clicked in the picture, with no ball in the way.
         """
+        document, joint_m = session.document, session.joints_m()
+        pose, held = document.pose, document.held
         with self._server.atomic():
             if pose is not self._pose:
                 self._pose = pose
-                self._stage.show(compose_posed_pose(pose, self._skeleton, 1.0, 0, now_ns()))
+                self._stage.show(self._compose(pose))
             opacity = CLICKING_OPACITY if clicking else BODY_OPACITY
             self._stage.options = replace(self._options, color=certainty.color, opacity=opacity)
             for row, name in enumerate(JOINTS):
-                self._show_handle(
-                    row, name, joint_m[row], choose_handle_color(name, name in held, selected, certainty, self._world.ground.bone)
-                )
-            if selected and not (dragged and self._pulled):
-                self._place_tools(pose, selected, joint_m, target_m)
+                color = choose_handle_color(name, name in held, selected, certainty, self._world.ground.bone)
+                self._show_handle(row, name, joint_m[row], color)
+            if selected and not (session.dragged and self._pulled):
+                at = document.pins.get(selected, joint_m[JOINT_INDEX[selected]])
+                self._place_tools(pose, selected, np.asarray(at))
             self.selected = selected
             self._arrows.visible = bool(selected) and not clicking and self.tool == MOVE
             self._rings.visible = bool(selected) and not clicking and self.tool == TURN
@@ -142,19 +131,24 @@ class PosingScene:
 
     def show_ghost(self, pose: StoredPose | None) -> None:
         """Show a second, transparent body in a pose, or none."""
-        if self._ghost is None:
-            options = replace(self._options, color=GHOST, opacity=GHOST_OPACITY)
-            self._ghost = Stage(self._server.scene, f"{WORLD}/ghost", self._skeleton, options, self._server.atomic)
-        self._ghost.show(None if pose is None else compose_posed_pose(pose, self._skeleton, 1.0, 0, now_ns()))
+        self._ghost = self._ghost or self._add_ghost("ghost", GHOST_OPACITY)
+        self._ghost.show(None if pose is None else self._compose(pose))
 
     def show_ghosts(self, poses: Sequence[StoredPose]) -> None:
         """Show transparent bodies in poses of the motion, in place of those before."""
-        options = replace(self._options, color=GHOST, opacity=FAINT_OPACITY)
         while len(self._trace) < len(poses):
-            prefix = f"{WORLD}/trace{len(self._trace)}"
-            self._trace.append(Stage(self._server.scene, prefix, self._skeleton, options, self._server.atomic))
+            self._trace.append(self._add_ghost(f"trace{len(self._trace)}", FAINT_OPACITY))
         for n, stage in enumerate(self._trace):
-            stage.show(compose_posed_pose(poses[n], self._skeleton, 1.0, 0, now_ns()) if n < len(poses) else None)
+            stage.show(self._compose(poses[n]) if n < len(poses) else None)
+
+    def _add_ghost(self, name: str, opacity: float) -> Stage:
+        """Create a transparent body."""
+        options = replace(self._options, color=GHOST, opacity=opacity)
+        return Stage(self._server.scene, f"{WORLD}/{name}", self._skeleton, options, self._server.atomic)
+
+    def _compose(self, pose: StoredPose) -> PoseMessage:
+        """Return a pose as stages take it."""
+        return compose_posed_pose(pose, self._skeleton, 1.0, 0, now_ns())
 
     def show_paths(self, path_m: Floats | None, balls: Sequence[CurveBall]) -> None:
         """Draw the curves that held joints follow from key to key, (F, P, 3) [m], or none, and balls to bend them by."""
@@ -171,23 +165,17 @@ class PosingScene:
 
     def look(self, picture: PictureView | None = None) -> None:
         """Have all pages look at the body, or through the camera of a picture."""
-        first = self._server.initial_camera
-        first.position, first.look_at, first.up, first.fov = LOOK_FROM_M, LOOK_AT_M, UP, FOV_RAD
+        set_first_viewpoint(self._server, AT_THE_BODY)
         for client in self._server.get_clients().values():
             self.aim(client, picture)
 
     def aim(self, client: viser.ClientHandle, picture: PictureView | None = None) -> None:
         """Set the viewpoint of one page."""
-        position, target, up, fov_rad = LOOK_FROM_M, LOOK_AT_M, UP, FOV_RAD
+        seen = AT_THE_BODY
         if picture is not None:
-            camera = find_picture_camera(picture)
-            position, target = check_point(camera.center_m), check_point(camera.center_m + 3.0 * camera.rotation[2])
-            up, fov_rad = check_point(-camera.rotation[1]), compute_whole_fov_rad(picture, client.camera.aspect)
-        with client.atomic():
-            client.camera.up_direction = up
-            client.camera.position = position
-            client.camera.look_at = target
-            client.camera.fov = fov_rad
+            fov_rad = compute_whole_fov_rad(picture, client.camera.aspect)
+            seen = replace(viewpoint_from_camera(find_picture_camera(picture)), fov_rad=fov_rad)
+        set_client_viewpoint(client, seen)
 
     def _handle(self, name: str) -> viser.IcosphereHandle:
         """Create the ball on a joint."""
@@ -223,9 +211,7 @@ class PosingScene:
                 self._select(curve.joint)
                 self._grab_m = np.array(event.start_position) - curve.at_m
             place_m = self._lock(np.array(event.end_position) - self._grab_m, curve.at_m)
-            if np.isfinite(place_m).all():
-                at = check_point(np.clip(place_m, -FAR_M, FAR_M))
-                self._drag(DragPlace(curve.joint, at, event.phase == "end", event.client_id, time_s=curve.time_s))
+            self._put(curve.joint, place_m, event.phase == "end", event.client_id, curve.time_s)
 
         ball.on_drag("left")(dragged)
         return ball
@@ -285,29 +271,26 @@ class PosingScene:
         rings.on_update(turned)
         return rings
 
-    def _place_tools(self, pose: StoredPose, selected: str, joint_m: Floats, target_m: Point | None) -> None:
+    def _place_tools(self, pose: StoredPose, selected: str, at: Floats) -> None:
         """Move arrows and rings to the selected joint.
 
         Args:
             pose: the pose.
             selected: name of the joint.
-            joint_m: joints of the pose, (J, 3) [m].
-            target_m: where the joint is held, or None.
+            at: where it is, or is held, (3,) [m].
         """
-        row = JOINT_INDEX[selected]
-        at = np.asarray(joint_m[row] if target_m is None else target_m)
         if np.abs(at - np.asarray(self._arrows.position)).max() > MIN_MOVE_M:
             self._arrows.position = self._rings.position = at
         if self.tool == TURN:
-            R = compute_forward_kinematics(self._body, pose.rotvec, pose.root_m)[0][row]
-            self._rings.wxyz = wxyz_from_matrix(R)
+            R = compute_forward_kinematics(self._body, pose.rotvec, pose.root_m)[0]
+            self._rings.wxyz = wxyz_from_matrix(R[JOINT_INDEX[selected]])
         if self.tool == MOVE:
             self._set_active_axes(self._find_axes_seen(at))
 
-    def _put(self, name: str, place_m: Floats, ended: bool, page: int) -> None:
+    def _put(self, name: str, place_m: Floats, ended: bool, page: int, time_s: float | None = None) -> None:
         """Report where a joint is dragged to; a place that is none is dropped, as where a page looks along the floor."""
         if name and np.isfinite(place_m).all():
-            self._drag(DragPlace(name, check_point(np.clip(place_m, -FAR_M, FAR_M)), ended, page))
+            self._drag(DragPlace(name, check_point(np.clip(place_m, -FAR_M, FAR_M)), ended, page, time_s=time_s))
 
     def _show_handle(self, row: int, name: str, at: Floats, color: Color) -> None:
         """Move and colour one ball if that changes it."""

@@ -2,7 +2,6 @@
 
 import logging
 from concurrent.futures import Future, ThreadPoolExecutor
-from dataclasses import dataclass
 
 from config.errors import DuocapError
 from reconstruct.posing.protocol import Poser
@@ -11,14 +10,8 @@ from stream.posing.motion import Motion, solve_keyframe_motion
 
 log = logging.getLogger(__name__)
 
-
-@dataclass(frozen=True, slots=True)
-class MotionTask:
-    """Inputs of a motion: it is made again when these change."""
-
-    keys: tuple[Keyframe, ...]
-    model: str
-    shares: tuple[float, ...]
+# What a motion follows from, its keys, the model and its shares: it is made again when these change.
+MotionTask = tuple[tuple[Keyframe, ...], str, tuple[float, ...]]
 
 
 class Timeline:
@@ -37,10 +30,9 @@ class Timeline:
 
     def update(self, document: Document, poser: Poser) -> Motion | None:
         """Return the motion of the keys if it is made; have it made if it is not."""
-        task = MotionTask(document.keys, document.model, document.shares)
+        task = document.keys, document.model, document.shares
         if self._running is not None and self._running[1].done():
-            asked, future = self._running
-            self._collect(asked, future)
+            self._collect(*self._running)
             self._running = None
         if self._done is not None and self._done[0] == task:
             return self._done[1]
@@ -49,10 +41,8 @@ class Timeline:
             self._running = task, self._worker.submit(solve_keyframe_motion, document, poser, self._show)
         return None
 
-    def step(self, seconds: float, motion: Motion | None) -> None:
-        """Go on by some time while playing; from the end it begins again."""
-        if not self.playing or motion is None:
-            return
+    def step(self, seconds: float, motion: Motion) -> None:
+        """Go on by some time; from the end it begins again."""
         self.time_s += seconds
         if not motion.begin_s <= self.time_s <= motion.end_s:
             self.time_s = motion.begin_s

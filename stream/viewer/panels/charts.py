@@ -14,7 +14,8 @@ from config.arrays import Floats
 from stream.viewer.html import wrap_in_box
 from stream.viewer.meter import MeterSample
 from stream.viewer.view import AppSnapshot
-from stream.web.html import BAD, GOOD, format_pill, set_html
+from stream.web.html import BAD, GOOD, format_pill
+from stream.web.widgets import set_html
 
 SHOWN_S = 120.0
 HEIGHT_PX = 160

@@ -1,6 +1,7 @@
 """The panel that edits a take: where an edit begins and ends, the edits, undo, and the take as a file."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
+from functools import partial
 from html import escape
 
 import viser
@@ -11,7 +12,7 @@ from stream.recording.folders import check_recording_name
 from stream.viewer.editor import TakeEditor
 from stream.viewer.html import format_clock, wrap_in_box
 from stream.viewer.view import AppSnapshot, PageActions
-from stream.web.html import set_html
+from stream.web.widgets import Command, add_button, add_commands, set_html, set_values
 
 WAYS = {"the motion on both sides": SpanFill.MOTION, "markers and database": SpanFill.DATABASE}
 NOBODY = "no marker"
@@ -52,10 +53,10 @@ class EditPanel:
     def build(self, gui: viser.GuiApi) -> None:
         """Create the widgets."""
         self._span = gui.add_html("")
-        gui.add_button_group("Span", (IN, OUT, "All"), hint="Keys I and O").on_click(self._set_span)
-        gui.add_button_group("Take", ("Trim", "Cut out", "Split here"), hint="Keys T and X; the original stays").on_click(
-            self._edit_take
-        )
+        ends = {IN: partial(self._mark, IN), OUT: partial(self._mark, OUT)}
+        self._buttons(gui, "Span", {**ends, "All": self._mark}, "Keys I and O")
+        whole = {"Trim": self._trim, "Cut out": self._cut, "Split here": self._split}
+        self._buttons(gui, "Take", whole, "Keys T and X; the original stays")
         with gui.add_folder("Poses in the span"):
             self._window = gui.add_slider("Smooth [s]", 0.05, 1.0, 0.05, 0.2, hint="Width of the window; rest is smoothed more")
             self._button(gui, "Smooth", "Shown beside what was before", self._smooth)
@@ -66,30 +67,41 @@ class EditPanel:
                 self._marker = gui.add_dropdown("This marker", self._markers, hint="Or click it in the scene")
                 self._other = gui.add_dropdown("is", (*self._markers, NOBODY), hint="Or click it after the first")
                 self._button(gui, "Exchange and solve", "The poses in the span are solved again", self._relabel)
-        self._pending = gui.add_button_group("Edit", ("Keep", "Discard"), visible=False)
-        self._pending.on_click(self._decide)
+        editor = self._editor
+        self._pending = self._buttons(gui, "Edit", {"Keep": editor.keep, "Discard": editor.discard}, None)
+        self._pending.visible = False
         self._message = gui.add_html("")
-        gui.add_button_group("Steps", ("Undo", "Redo")).on_click(self._step)
+        self._buttons(gui, "Steps", {"Undo": editor.undo, "Redo": editor.redo}, None)
         with gui.add_folder("File"):
             self._name = gui.add_text("Name", "", hint="Of the new recording, or the take's new name")
-            gui.add_button_group("", ("Save as new", "Rename", "Delete"), hint="Delete moves it to a folder; undo").on_click(
-                self._file
-            )
+            files = {"Save as new": self._save, "Rename": self._rename, "Delete": editor.delete}
+            self._buttons(gui, "", files, "Delete moves it to a folder; undo")
         with gui.add_folder("Keys", expand_by_default=False):
             rows = "".join(f"<tr><td><b>{key}</b></td><td>{escape(what)}</td></tr>" for key, what in KEYS)
             gui.add_html(wrap_in_box(f"<table>{rows}</table>"))
-        self._commands(gui)
+        commands = (
+            ("The span begins here", "I", ends[IN], None),
+            ("The span ends here", "O", ends[OUT], None),
+            ("Trim to the span", "T", self._trim, None),
+            ("Cut the span out", "X", self._cut, None),
+            ("Keep the edit", "enter", editor.keep, None),
+            ("Undo", "Z", editor.undo, "cmd/ctrl"),
+            ("Redo", "Z", editor.redo, "cmd/ctrl+shift"),
+            ("Save as a new recording", "S", editor.save, "cmd/ctrl"),
+            ("Delete the take", "delete", editor.delete, None),
+        )
+        put = self._actions.put
+        add_commands(gui, [Command(label, key, partial(put, work), modifier) for label, key, work, modifier in commands])
 
     def update(self, view: AppSnapshot) -> None:
         """Show span and state."""
         self._cursor_s, self._length_s = view.cursor_s, view.span.end_s
-        state = self._editor.state
+        editor = self._editor
         end_s = min(self.end_s, view.span.end_s)
-        left = "" if state.saved else " <b>Not saved yet.</b>"
+        left = "" if editor.saved else " <b>Not saved yet.</b>"
         set_html(self._span, wrap_in_box(f"{format_clock(self.begin_s)} to {format_clock(end_s)} of the take.{left}"))
-        set_html(self._message, wrap_in_box(f'<div role="status">{escape(state.message)}</div>') if state.message else "")
-        if self._pending.visible != state.pending:
-            self._pending.visible = state.pending
+        set_html(self._message, wrap_in_box(f'<div role="status">{escape(editor.message)}</div>') if editor.message else "")
+        set_values(self._pending, visible=editor.pending)
 
     def choose_marker(self, name: str) -> None:
         """Choose a marker that was clicked: the first click is what is labelled, the second what it is."""
@@ -97,35 +109,40 @@ class EditPanel:
             return
         first = self._marker.value == name
         if self._clicked and not first:
-            self._other.value = name  # type: ignore[misc]
+            set_values(self._other, value=name)
             self._clicked = ""
         else:
-            self._marker.value = name  # type: ignore[misc]
+            set_values(self._marker, value=name)
             self._clicked = name
 
-    def _commands(self, gui: viser.GuiApi) -> None:
-        """Register the keys."""
-        add = gui.add_command
-        add("The span begins here", hotkey="I").on_trigger(lambda _: self._mark(IN))
-        add("The span ends here", hotkey="O").on_trigger(lambda _: self._mark(OUT))
-        add("Trim to the span", hotkey="T").on_trigger(lambda _: self._do(self._trim))
-        add("Cut the span out", hotkey="X").on_trigger(lambda _: self._do(self._cut))
-        add("Keep the edit", hotkey="enter").on_trigger(lambda _: self._do(self._editor.keep))
-        add("Undo", hotkey="Z", modifier="cmd/ctrl").on_trigger(lambda _: self._do(self._editor.undo))
-        add("Redo", hotkey="Z", modifier="cmd/ctrl+shift").on_trigger(lambda _: self._do(self._editor.redo))
-        add("Save as a new recording", hotkey="S", modifier="cmd/ctrl").on_trigger(lambda _: self._do(self._editor.save))
-        add("Delete the take", hotkey="delete").on_trigger(lambda _: self._do(self._editor.delete))
-
     def _button(self, gui: viser.GuiApi, label: str, hint: str, work: Callable[[], None]) -> None:
-        """Create a button that does something in the app's thread."""
-        gui.add_button(label, hint=hint).on_click(lambda _: self._do(work))
+        """Create a button that does something in the app's thread.
 
-    def _do(self, work: Callable[[], None]) -> None:
-        """Have something done in the app's thread."""
-        self._actions.put(work)
+        Args:
+            gui: interface of the page.
+            label: text on the button.
+            hint: shown where the mouse rests.
+            work: what it does.
+        """
+        add_button(gui, label, lambda: self._actions.put(work), hint)
 
-    def _mark(self, what: str) -> None:
-        """Set an end of the span to the cursor."""
+    def _buttons(
+        self, gui: viser.GuiApi, label: str, works: Mapping[str, Callable[[], None]], hint: str | None
+    ) -> viser.GuiButtonGroupHandle:
+        """Create buttons in a row, each of which does something in the app's thread.
+
+        Args:
+            gui: interface of the page.
+            label: before them.
+            works: what each does, by the text on it.
+            hint: shown where the mouse rests.
+        """
+        group = gui.add_button_group(label, tuple(works), hint=hint)
+        group.on_click(lambda event: self._actions.put(works[str(event.target.value)]))
+        return group
+
+    def _mark(self, what: str = "") -> None:
+        """Set an end of the span to the cursor; without one the span is all of the take."""
         if what == IN:
             self.begin_s = self._cursor_s
             self.end_s = self.end_s if self.end_s > self.begin_s else float("inf")
@@ -135,24 +152,15 @@ class EditPanel:
         else:
             self.begin_s, self.end_s = 0.0, float("inf")
 
-    def _set_span(self, event: viser.GuiEvent[viser.GuiButtonGroupHandle]) -> None:
-        """Set the span by a button."""
-        self._mark(str(event.target.value))
-
-    def _edit_take(self, event: viser.GuiEvent[viser.GuiButtonGroupHandle]) -> None:
-        """Trim, cut or split."""
-        split = self._split
-        self._do({"Trim": self._trim, "Cut out": self._cut, "Split here": split}[str(event.target.value)])
-
     def _trim(self) -> None:
         """Keep the span alone."""
         self._editor.edit(Trim(self.begin_s, self.end_s))
-        self._mark("All")
+        self._mark()
 
     def _cut(self) -> None:
         """Take the span out."""
         self._editor.edit(Cut(self.begin_s, self.end_s))
-        self._mark("All")
+        self._mark()
 
     def _split(self) -> None:
         """Split at the cursor."""
@@ -172,24 +180,23 @@ class EditPanel:
         end_s = min(self.end_s, self._length_s)
         self._editor.edit(Relabel(self.begin_s, end_s, str(self._marker.value), "" if other == NOBODY else other))
 
-    def _decide(self, event: viser.GuiEvent[viser.GuiButtonGroupHandle]) -> None:
-        """Keep or discard what is shown."""
-        self._do(self._editor.keep if event.target.value == "Keep" else self._editor.discard)
+    def _save(self) -> None:
+        """Save as a new recording."""
+        name = self._name.value.strip()
+        if not name or self._is_plain(name):
+            self._editor.save(name)
 
-    def _step(self, event: viser.GuiEvent[viser.GuiButtonGroupHandle]) -> None:
-        """Undo or redo."""
-        self._do(self._editor.undo if event.target.value == "Undo" else self._editor.redo)
+    def _rename(self) -> None:
+        """Rename the take."""
+        name = self._name.value.strip()
+        if self._is_plain(name):
+            self._editor.rename(name)
 
-    def _file(self, event: viser.GuiEvent[viser.GuiButtonGroupHandle]) -> None:
-        """Save, rename or delete."""
-        what, name = str(event.target.value), self._name.value.strip()
-        if what == "Delete":
-            self._do(self._editor.delete)
-            return
+    def _is_plain(self, name: str) -> bool:
+        """Return whether a name may be given to a recording; say why where it may not."""
         try:
-            if name or what == "Rename":
-                check_recording_name(name)
+            check_recording_name(name)
         except DuocapError as error:
             self._editor.message = str(error)
-            return
-        self._do(lambda: self._editor.save(name) if what == "Save as new" else self._editor.rename(name))
+            return False
+        return True

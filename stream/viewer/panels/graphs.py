@@ -20,7 +20,7 @@ from stream.viewer.panels.charts import HUES, LineChart
 from stream.viewer.takes import TakeFeed
 from stream.viewer.track import ViewerTrack
 from stream.viewer.view import AppSnapshot
-from stream.web.html import set_html
+from stream.web.widgets import set_html, set_values
 
 MOST_POSES = 600  # of a graph: more than its pixels
 MARKERS = "markers: distance from the body [mm]"
@@ -103,8 +103,8 @@ class GraphsPanel:
                 set_html(self._values, wrap_in_box('<div class="dim">This take has no poses of which graphs are drawn.</div>'))
                 return
             chosen = self._group.value if self._group.value in table.columns else next(iter(table.columns))
-            self._group.options = tuple(table.columns)
-            self._group.value = chosen  # type: ignore[misc]
+            set_values(self._group, options=tuple(table.columns))
+            set_values(self._group, value=chosen)
         group = str(self._group.value)
         at = min(max(int(np.searchsorted(table.seconds, view.cursor_s + 1e-6)) - 1, 0), len(table.seconds) - 1)
         if self._shown != (table, group, at):

@@ -1,14 +1,14 @@
 """The head of the page, the last notices, and the button that records."""
 
 from html import escape
-from typing import Protocol
 
 import viser
 
 from config.errors import DuocapError
 from stream.viewer.html import format_head_html, format_notices_html, wrap_in_box
+from stream.viewer.requests import ServiceRequests
 from stream.viewer.view import AppSnapshot
-from stream.web.html import set_html
+from stream.web.widgets import Command, add_button, add_commands, set_html, set_values
 
 RECORD, STOP = "Record", "Stop recording"
 ORIGIN = "Performer to the origin"
@@ -44,27 +44,12 @@ class EventsPanel:
         set_html(self._html, format_notices_html(notice for track in view.tracks for notice in track.notices))
 
 
-class RecordingControls(Protocol):
-    """Controls of a recording of the stream. file: of the recording that runs, "" if none."""
-
-    file: str
-
-    def start(self, name: str | None) -> str:
-        """Start a recording; return its file. Raises DuocapError."""
-
-    def stop(self) -> str:
-        """Stop it; return its file when it is complete. Raises DuocapError."""
-
-    def recentre(self) -> None:
-        """Have the performer be the world's origin, facing forward. Raises DuocapError."""
-
-
 class RecordPanel:
     """Record the run that is watched, and make the performer the origin: this page only requests it of the publishing program."""
 
     period_s = 0.3
 
-    def __init__(self, controls: RecordingControls) -> None:
+    def __init__(self, controls: ServiceRequests) -> None:
         self._controls = controls
         self._running = self._busy = False
 
@@ -77,33 +62,23 @@ class RecordPanel:
             self._message = gui.add_html("")
         self._button.on_click(lambda _: self._press())
         with gui.add_folder("World"):
-            origin = gui.add_button(ORIGIN, icon=viser.Icon.CURRENT_LOCATION, hint="Facing forward: key O")
-        origin.on_click(lambda _: self._recentre())
-        gui.add_command(ORIGIN, hotkey="O").on_trigger(lambda _: self._recentre())
+            add_button(gui, ORIGIN, self._recentre, "Facing forward: key O", icon=viser.Icon.CURRENT_LOCATION)
+        add_commands(gui, [Command(ORIGIN, "O", self._recentre)])
 
     def update(self, view: AppSnapshot) -> None:
         """Follow the publishing program: another page may have pressed the button."""
-        self._show_whole_run(view.take)
+        for widget in (self._button, self._name):  # of a run that is recorded as a whole no button is needed
+            set_values(widget, visible=not view.take)
         running = bool(view.recording)
         if not self._busy and running != self._running:
             self._running = running
             self._button.label = STOP if running else RECORD
             self._button.icon = viser.Icon.PLAYER_STOP_FILLED if running else viser.Icon.PLAYER_RECORD_FILLED
-        place = f'<div class="dim">Recordings are written to {escape(view.folder)}</div>' if view.folder else ""
-        if not view.take:
-            set_html(self._place, wrap_in_box(place) if place and not running else "")
-        disabled = self._busy or view.waiting or view.silent
-        if self._button.disabled != disabled:
-            self._button.disabled = disabled
-
-    def _show_whole_run(self, take: str) -> None:
-        """Say that the whole run is recorded to a session's folder, which needs no button; "": it is not."""
-        shown = not take
-        if self._button.visible != shown:
-            self._button.visible = self._name.visible = shown
-        if take:
-            words = f'<div><span class="dot"></span> The whole run is recorded to {escape(take)}, until it ends.</div>'
-            set_html(self._place, wrap_in_box(words))
+        place = f'<div class="dim">Recordings are written to {escape(view.folder)}</div>' if view.folder and not running else ""
+        if view.take:
+            place = f'<div><span class="dot"></span> The whole run is recorded to {escape(view.take)}, until it ends.</div>'
+        set_html(self._place, wrap_in_box(place) if place else "")
+        set_values(self._button, disabled=self._busy or view.waiting or view.silent)
 
     def _recentre(self) -> None:
         """Make the performer the origin."""

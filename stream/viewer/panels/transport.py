@@ -2,14 +2,13 @@
 
 import time
 from collections.abc import Callable
-from typing import Protocol
 
 import viser
 
 from stream.viewer.html import draw_strip_svg, format_clock, format_legend_html, format_take_square, wrap_in_box
 from stream.viewer.player import MAX_SPEED, MIN_SPEED, Playhead, TimeSpan
-from stream.viewer.view import AppSnapshot, PageActions
-from stream.web.html import set_html
+from stream.viewer.view import AppSnapshot
+from stream.web.widgets import Command, add_commands, on_user_input, set_html, set_values
 
 STRIP = "display:flex;align-items:center;margin-bottom:3px"
 HANDS_OFF_S = 0.6  # after a user moved the slider, it is not moved by the player
@@ -17,51 +16,44 @@ STEP_S, FRAME_S = 1.0, 1 / 60
 Change = Callable[[Playhead, TimeSpan], Playhead]
 
 
-class PlaybackControls(Protocol):
-    """Controls of playback."""
-
-    def play(self, change: Change) -> None:
-        """Change the player."""
-
-
 class TransportPanel:
-    """Play, pause, scrub; for one take or two at once."""
+    """Play, pause, scrub; for one take or two at once. change: has the app's thread change the player."""
 
     period_s = 0.1
 
-    def __init__(self, controls: PlaybackControls, actions: PageActions, live: bool) -> None:
-        self._controls, self._actions, self._live = controls, actions, live
+    def __init__(self, change: Callable[[Change], None], live: bool) -> None:
+        self._change, self._live = change, live
         self._moved_s, self._frame_s = 0.0, FRAME_S
 
     def build(self, gui: viser.GuiApi) -> None:
         """Create the widgets."""
+        change = self._change
         self._strip = gui.add_html("")
-        step_s = 0.1 if self._live else 0.01
+        step_s, self._digits = (0.1, 1) if self._live else (0.01, 2)
         self._slider = gui.add_slider("Time [s]", 0.0, 1.0, step_s, 0.0, hint="Drag to another moment")
-        self._digits = 1 if self._live else 2
-        self._buttons = gui.add_button_group("Play", ("Pause", "−1 s", "+1 s", "Live" if self._live else "Start"))
-        self._speed = gui.add_slider("Speed", MIN_SPEED, MAX_SPEED, 0.1, 1.0, hint="Of what is not live")
+        on_user_input(self._slider, self._scrub)
+        buttons: dict[str, Change] = {
+            "Pause": lambda player, span: player.paused(),
+            "−1 s": lambda player, span: player.scrubbed(player.cursor_s - STEP_S, span),
+            "+1 s": lambda player, span: player.scrubbed(player.cursor_s + STEP_S, span),
+            "Live" if self._live else "Start": Playhead.at_edge if self._live else _go_to_start,
+        }
+        self._buttons = gui.add_button_group("Play", tuple(buttons))
+        buttons["Play"] = Playhead.resumed
+        self._buttons.on_click(lambda event: change(buttons[event.target.value]))
+        speed = gui.add_slider("Speed", MIN_SPEED, MAX_SPEED, 0.1, 1.0, hint="Of what is not live")
+        on_user_input(speed, lambda value: change(lambda player, span: player.at_speed(value)))
         if not self._live:
-            self._loop = gui.add_checkbox("Repeat", True)
-            self._loop.on_update(lambda event: self._change(lambda player, span: player.looping(event.target.value)))
-        self._slider.on_update(self._scrub)
-        self._buttons.on_click(self._press)
-        self._commands(gui)
-        self._speed.on_update(lambda event: self._change(lambda player, span: player.at_speed(float(event.target.value))))
-
-    def _commands(self, gui: viser.GuiApi) -> None:
-        """Register the keys."""
-        add = gui.add_command
-        add("Play or pause", hotkey="space").on_trigger(
-            lambda _: self._change(lambda player, span: player.paused() if player.playing else player.resumed(span))
-        )
-        add("A frame back", hotkey="arrowleft").on_trigger(lambda _: self._step(-self._frame_s))
-        add("A frame on", hotkey="arrowright").on_trigger(lambda _: self._step(self._frame_s))
-        add("A second back", hotkey="arrowleft", modifier="shift").on_trigger(lambda _: self._step(-STEP_S))
-        add("A second on", hotkey="arrowright", modifier="shift").on_trigger(lambda _: self._step(STEP_S))
-        add("To the beginning", hotkey="home").on_trigger(
-            lambda _: self._change(lambda player, span: player.scrubbed(span.begin_s, span))
-        )
+            on_user_input(gui.add_checkbox("Repeat", True), lambda on: change(lambda player, span: player.looping(on)))
+        commands = [
+            Command("Play or pause", "space", lambda: change(_play_or_pause)),
+            Command("A frame back", "arrowleft", lambda: self._step(-self._frame_s)),
+            Command("A frame on", "arrowright", lambda: self._step(self._frame_s)),
+            Command("A second back", "arrowleft", lambda: self._step(-STEP_S), "shift"),
+            Command("A second on", "arrowright", lambda: self._step(STEP_S), "shift"),
+            Command("To the beginning", "home", lambda: change(_go_to_start)),
+        ]
+        add_commands(gui, commands)
 
     def _step(self, step_s: float) -> None:
         """Go on or back by some time; by less than a second it stands still there."""
@@ -86,38 +78,25 @@ class TransportPanel:
         position = "live" if player.live and not view.silent else f"{format_clock(view.cursor_s)} of {format_clock(span.end_s)}"
         legend = format_legend_html([run for track in view.tracks for run in track.history.runs])
         set_html(self._strip, wrap_in_box(f'{strips}<div class="row"><div class="legend">{legend}</div><b>{position}</b></div>'))
-        label = "Pause" if player.playing else "Play"
-        if self._buttons.options[0] != label:
-            self._buttons.options = (label, *self._buttons.options[1:])
+        set_values(self._buttons, options=("Pause" if player.playing else "Play", *self._buttons.options[1:]))
 
     def _follow(self, span: TimeSpan, player: Playhead) -> None:
         """Move the slider to the cursor; its ends only when they change, and never past its value."""
         begin_s, end_s = round(span.begin_s, self._digits), round(max(span.end_s, span.begin_s + 0.1), self._digits)
-        if self._slider.max != end_s:
-            self._slider.max = end_s
-        if self._slider.min != begin_s:
-            self._slider.min = begin_s
-        self._slider.value = min(max(round(player.cursor_s, self._digits), begin_s), end_s)  # type: ignore[misc]
+        set_values(self._slider, max=end_s, min=begin_s)
+        set_values(self._slider, value=min(max(round(player.cursor_s, self._digits), begin_s), end_s))
 
-    def _scrub(self, event: viser.GuiEvent[viser.GuiSliderHandle[float]]) -> None:
-        """Go to the time that a user moved the slider to; changes of our own have no client."""
-        if event.client is not None:
-            self._moved_s = time.monotonic()
-            t_s = float(event.target.value)
-            self._change(lambda player, span: player.scrubbed(t_s, span))
+    def _scrub(self, t_s: float) -> None:
+        """Go to the time that a user moved the slider to."""
+        self._moved_s = time.monotonic()
+        self._change(lambda player, span: player.scrubbed(t_s, span))
 
-    def _press(self, event: viser.GuiEvent[viser.GuiButtonGroupHandle]) -> None:
-        """Do what a button says, by its label."""
-        changes: dict[str, Change] = {
-            "Pause": lambda player, span: player.paused(),
-            "Play": lambda player, span: player.resumed(span),
-            "−1 s": lambda player, span: player.scrubbed(player.cursor_s - STEP_S, span),
-            "+1 s": lambda player, span: player.scrubbed(player.cursor_s + STEP_S, span),
-            "Live": lambda player, span: player.at_edge(span),
-            "Start": lambda player, span: player.scrubbed(span.begin_s, span),
-        }
-        self._change(changes[event.target.value])
 
-    def _change(self, change: Change) -> None:
-        """Have the player changed."""
-        self._actions.put(lambda: self._controls.play(change))
+def _play_or_pause(player: Playhead, span: TimeSpan) -> Playhead:
+    """Pause what plays, play what stands."""
+    return player.paused() if player.playing else player.resumed(span)
+
+
+def _go_to_start(player: Playhead, span: TimeSpan) -> Playhead:
+    """Go to the beginning."""
+    return player.scrubbed(span.begin_s, span)

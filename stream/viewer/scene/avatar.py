@@ -13,19 +13,18 @@ from database.files.avatar import Avatar, MeshPart, place_avatar_joints, read_av
 from database.geometry.kinematics import charted_from_local
 from database.geometry.rotations import matrix_from_quaternion
 from database.geometry.skeleton import Skeleton
-from reconstruct.pose import TrackingState
 from stream.protocol.joints import Joints
 from stream.protocol.messages import PoseMessage, SkeletonMessage
 from stream.take.retarget import retarget_poses
-from stream.viewer.scene.body import LOST_OPACITY, NodePart, Skin
+from stream.viewer.scene.body import PaintedBody, Skin
 from stream.viewer.scene.colors import BODY, Color
 
 COLOR_STEP = 16  # colours that are nearer than this are one
 N_SAMPLED = 400  # vertices whose colours make the mean of a material
 
 
-class AvatarBody(NodePart):
-    """The avatar of a user, moved by poses of a skeleton; whether it is tracked shows in its opacity."""
+class AvatarBody(PaintedBody):
+    """The avatar of a user, moved by poses of a skeleton, in its own colours; whether it is tracked shows in its opacity."""
 
     def __init__(self, scene: viser.SceneApi, name: str, skeleton: SkeletonMessage, avatar: Avatar) -> None:
         self._avatar, self._performer = avatar, find_skeleton(skeleton)
@@ -34,12 +33,12 @@ class AvatarBody(NodePart):
             np.array([np.asarray(avatar.rest.orientations[max(k, 0)])[0] for k in source]),
             np.array([np.asarray(avatar.rest.positions[max(k, 0)])[0] for k in source]),
         )
-        super().__init__(scene.add_frame(name, show_axes=False))
-        self._opacity, self._state = 1.0, TrackingState.TRACKING
-        self._skins = [
+        frame = scene.add_frame(name, show_axes=False)
+        skins = [
             Skin(scene, f"{name}/part{n}", rest, part.vertices_m, part.faces, part.weights, color=color, side="double")
             for n, (color, part) in enumerate(join_parts_by_color(avatar))
         ]
+        super().__init__(frame, skins)
 
     def show(self, pose: PoseMessage, joints: Joints) -> None:
         """Move the avatar to the pose."""
@@ -47,23 +46,7 @@ class AvatarBody(NodePart):
         root_m = np.array(pose.root_m, np.float64)
         rotvec, root_m = retarget_poses(self._performer, self._avatar.skeleton, rotvec[None], root_m[None])
         rotation, position_m = place_avatar_joints(self._avatar, rotvec, root_m)
-        own = Joints(rotation[0], position_m[0])
-        for skin in self._skins:
-            skin.show(own)
-        if pose.state != self._state:
-            self._state = pose.state
-            self._update_opacity()
-
-    def paint(self, color: Color, opacity: float) -> None:
-        """Set its opacity, 0 to 1; its colours are its own."""
-        self._opacity = opacity
-        self._update_opacity()
-
-    def _update_opacity(self) -> None:
-        """Fade a body that is lost."""
-        opacity = min(self._opacity, LOST_OPACITY) if self._state is TrackingState.LOST else self._opacity
-        for skin in self._skins:
-            skin.mesh.opacity = None if opacity >= 1.0 else opacity
+        super().show(pose, Joints(rotation[0], position_m[0]))
 
 
 def find_skeleton(message: SkeletonMessage) -> Skeleton:

@@ -161,34 +161,45 @@ def make_bone_setter(mesh: viser.MeshSkinnedHandle) -> BoneSetter:
     return set_directly
 
 
-class SkinnedBody(NodePart):
-    """The body as one skinned mesh, driven by one bone a joint; its colour shows the tracking state."""
+class PaintedBody(NodePart):
+    """A body of skins, whose paint shows the tracking state: one that is lost is faded."""
+
+    def __init__(self, node: viser.SceneNodeHandle, skins: Sequence[Skin]) -> None:
+        super().__init__(node)
+        self.skins, self.color, self.state, self._opacity = skins, BODY, TrackingState.TRACKING, 1.0
+
+    def show(self, pose: PoseMessage, joints: Joints) -> None:
+        """Move the body to the pose and paint it by its state."""
+        for skin in self.skins:
+            skin.show(joints)
+        if pose.state != self.state:
+            self.state = pose.state
+            self.update_paint()
+
+    def paint(self, color: Color, opacity: float) -> None:
+        """Set the colour of a tracked body and its opacity, 0 to 1."""
+        self.color, self._opacity = color, opacity
+        self.update_paint()
+
+    def update_paint(self) -> None:
+        """Set the opacity by state."""
+        opacity = min(self._opacity, LOST_OPACITY) if self.state is TrackingState.LOST else self._opacity
+        for skin in self.skins:
+            skin.mesh.opacity = None if opacity >= 1.0 else opacity
+
+
+class SkinnedBody(PaintedBody):
+    """The body as one skinned mesh, driven by one bone a joint; its colour shows the tracking state, too."""
 
     def __init__(self, scene: viser.SceneApi, name: str, skeleton: SkeletonMessage) -> None:
         mesh = build_body_mesh(skeleton.names, skeleton.parents, skeleton.offsets_m)
         weights = np.zeros((len(mesh.vertices_m), len(skeleton.names)))
         np.add.at(weights, (np.arange(len(weights))[:, None], mesh.joints), mesh.weights)
-        self._color: Color = BODY
-        self._opacity = 1.0
-        self._state = TrackingState.TRACKING
         rest = find_rest_joints(skeleton)
-        self._skin = Skin(scene, name, rest, mesh.vertices_m, mesh.faces, weights, color=BODY, receive_shadow=True)
-        super().__init__(self._skin.mesh)
+        skin = Skin(scene, name, rest, mesh.vertices_m, mesh.faces, weights, color=BODY, receive_shadow=True)
+        super().__init__(skin.mesh, [skin])
 
-    def show(self, pose: PoseMessage, joints: Joints) -> None:
-        """Move the body to the pose and colour it by its state."""
-        self._skin.show(joints)
-        if pose.state != self._state:
-            self._state = pose.state
-            self._update_color()
-
-    def paint(self, color: Color, opacity: float) -> None:
-        """Set the colour of a tracked body and its opacity, 0 to 1."""
-        self._color, self._opacity = color, opacity
-        self._update_color()
-
-    def _update_color(self) -> None:
+    def update_paint(self) -> None:
         """Colour the mesh by state, colour and opacity."""
-        opacity = min(self._opacity, LOST_OPACITY) if self._state is TrackingState.LOST else self._opacity
-        self._skin.mesh.color = choose_body_color(self._state, self._color)
-        self._skin.mesh.opacity = None if opacity >= 1.0 else opacity
+        super().update_paint()
+        self.skins[0].mesh.color = choose_body_color(self.state, self.color)

@@ -1,7 +1,5 @@
 """Bones and joints of a body; the joints' colours show what each pose knows of them."""
 
-from collections.abc import Callable
-from contextlib import AbstractContextManager
 from dataclasses import dataclass
 
 import numpy as np
@@ -15,8 +13,6 @@ from stream.protocol.joints import Joints, wxyz_from_matrix
 from stream.protocol.messages import PoseMessage, SkeletonMessage
 from stream.viewer.scene.body import Balls, NodePart, Skin, find_rest_joints
 from stream.viewer.scene.colors import DARK, GroundColors, compute_joint_colors
-
-Atomic = Callable[[], AbstractContextManager[None]]  # the server's `atomic`: messages sent within it arrive as one
 
 TIPS_M = {"head": (0.0, 0.17, 0.02), "Hand": (0.17, 0.0, 0.0), "Toes": (0.0, -0.01, 0.07)}  # of a left side, from the joint
 MIN_BONE_M = 1e-3

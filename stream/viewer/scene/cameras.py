@@ -6,22 +6,18 @@ body for who looks through a camera (`behind`).
 Distortion is ignored for the frustums and applied where points are drawn on a picture.
 """
 
-from contextlib import nullcontext
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
 import cv2
 import numpy as np
 import viser
 
 from calibration.camera import Camera
-from capture.packets import Landmarks
 from config.arrays import Floats, Image
 from config.settings import CAMERA_NAMES
-from database.geometry.rotations import matrix_from_rotvec
 from reconstruct.pose import TrackingState
 from stream.protocol.joints import compute_pose_joints, wxyz_from_matrix
-from stream.protocol.messages import CameraReading, PoseMessage, RigMessage, SkeletonMessage, StatusMessage
-from stream.viewer.scene.bones import Atomic
+from stream.protocol.messages import PoseMessage, RigMessage, SkeletonMessage, StatusMessage
 from stream.viewer.scene.colors import (
     CAMERA_COLORS,
     EXCHANGED,
@@ -32,7 +28,8 @@ from stream.viewer.scene.colors import (
     choose_marker_color,
     choose_side_color,
 )
-from stream.viewer.videos import SessionPicture
+from stream.viewer.scene.framing import camera_from_reading
+from stream.viewer.videos import SeenPicture
 from stream.web.landmarks import LandmarkColors, believe_pose_landmarks, draw_landmarks
 from stream.web.picture import brighten_picture, is_drawable, round_to_pixel
 from stream.web.preview import CameraPreview
@@ -42,13 +39,6 @@ NAME_UP_M = 0.16  # above a camera
 THICKNESS_PX = 2.0
 DETECTION: Color = (255, 255, 255)
 LANDMARK_COLORS = LandmarkColors(LEFT, RIGHT, MIDDLE, EXCHANGED)
-
-
-def camera_from_reading(reading: CameraReading) -> Camera:
-    """Return a camera as the stream describes it."""
-    rotation = matrix_from_rotvec(reading.rotation)
-    matrix, lens, R, t = (np.array(a, float) for a in (reading.matrix, reading.distortions, rotation, reading.translation))
-    return Camera(reading.name, reading.size, matrix, lens, R, t, reading.fisheye)
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,36 +67,21 @@ def frustum_from_camera(camera: Camera) -> Frustum:
     return Frustum(fov_rad, width / height, wxyz_from_matrix(camera.rotation.T), camera.center_m)
 
 
-@dataclass(frozen=True, slots=True)
-class SeenPicture:
-    """A picture, BGR, with the detections in it, (N, 2) [px], and the landmarks in the camera's full picture, None without."""
-
-    image: Image
-    points_px: Floats = field(default_factory=lambda: np.zeros((0, 2)))
-    landmarks: Landmarks | None = None
-
-
 class Cameras:
     """The cameras of one rig below the scene node `prefix`, with previews while they are wanted; call it from one thread."""
 
-    def __init__(self, scene: viser.SceneApi, prefix: str, rig: RigMessage, atomic: Atomic = nullcontext) -> None:
-        self._atomic = atomic
+    def __init__(self, scene: viser.SceneApi, prefix: str, rig: RigMessage) -> None:
         self._cameras = [camera_from_reading(reading) for reading in rig.cameras]
         self._names = CAMERA_NAMES[: len(self._cameras)]
         self._nodes: list[viser.CameraFrustumHandle] = []
         self._labels: list[viser.LabelHandle] = []
         for camera, name, color in zip(self._cameras, self._names, CAMERA_COLORS, strict=False):
             frustum = frustum_from_camera(camera)
-            x, y, z = frustum.position_m.tolist()
-            self._labels.append(
-                scene.add_label(
-                    f"{prefix}/{name}_name",
-                    name,
-                    position=(x, y + NAME_UP_M, z),
-                    font_screen_scale=0.8,
-                    anchor="bottom-center",
-                )
+            label_m = frustum.position_m + [0.0, NAME_UP_M, 0.0]
+            label = scene.add_label(
+                f"{prefix}/{name}_name", name, position=label_m, font_screen_scale=0.8, anchor="bottom-center"
             )
+            self._labels.append(label)
             self._nodes.append(
                 scene.add_camera_frustum(
                     f"{prefix}/{name}",
@@ -188,10 +163,10 @@ class Cameras:
             return None
         preview, image = newest
         points_px = preview.points_px * (image.shape[1] / preview.size[0])
-        return self._draw(SeenPicture(image, points_px, preview.landmarks), n, skeleton, pose)
+        return self.draw_on(SeenPicture(image, points_px, preview.landmarks), n, skeleton, pose)
 
-    def draw_on(self, shown: SessionPicture, n: int, skeleton: SkeletonMessage | None, pose: PoseMessage | None) -> Image:
-        """Draw a pose on a recorded picture of camera n; RGB out.
+    def draw_on(self, shown: SeenPicture, n: int, skeleton: SkeletonMessage | None, pose: PoseMessage | None) -> Image:
+        """Draw a pose, and what was found, on a picture of camera n; RGB out.
 
         Args:
             shown: the picture.
@@ -199,14 +174,10 @@ class Cameras:
             skeleton: skeleton of the pose.
             pose: pose to draw; None: none.
         """
-        return self._draw(SeenPicture(shown.image, landmarks=shown.landmarks), n, skeleton, pose)
-
-    def _draw(self, seen: "SeenPicture", n: int, skeleton: SkeletonMessage | None, pose: PoseMessage | None) -> Image:
-        """Draw a pose and what was found on a picture of camera n; RGB out."""
-        canvas = draw_overlay(seen.image, seen.points_px, self._cameras[n], skeleton, pose)
-        if seen.landmarks is not None and pose is not None:
-            scale = seen.image.shape[1] / self._cameras[n].size[0]
-            draw_landmarks(canvas, seen.landmarks, believe_pose_landmarks(pose, n), LANDMARK_COLORS, scale)
+        canvas = draw_overlay(shown.image, shown.points_px, self._cameras[n], skeleton, pose)
+        if shown.landmarks is not None and pose is not None:
+            scale = shown.image.shape[1] / self._cameras[n].size[0]
+            draw_landmarks(canvas, shown.landmarks, believe_pose_landmarks(pose, n), LANDMARK_COLORS, scale)
         return canvas
 
     def remove(self) -> None:

@@ -19,7 +19,6 @@ class ForceArrows(NodePart):
 
     def __init__(self, scene: viser.SceneApi, name: str, skeleton: SkeletonMessage) -> None:
         self._m_per_n = 1.0 / (GRAVITY_M_S2 * (skeleton.mass_kg or USUAL_KG))
-        self._scene, self._name = scene, name
         self._ground = DARK
         self._feet: tuple[str, ...] = ()
         frame = scene.add_frame(name, show_axes=False)

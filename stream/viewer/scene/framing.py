@@ -4,7 +4,9 @@ from dataclasses import dataclass
 from enum import StrEnum
 
 import numpy as np
+import viser
 
+from calibration.camera import Camera
 from config.arrays import Floats
 from database.geometry.rotations import matrix_from_rotvec
 from stream.protocol.messages import CameraReading, RigMessage
@@ -71,7 +73,7 @@ def compute_viewpoint(
         apart_m: distance between the outer performers.
     """
     if isinstance(view, int) and rig is not None and view < len(rig.cameras):
-        return viewpoint_from_camera(rig.cameras[view])
+        return viewpoint_from_camera(camera_from_reading(rig.cameras[view]))
     target = np.array([root_m[0], MIDDLE_M, root_m[2]])
     front = compute_facing_direction(rig, root_m)
     side = np.array([front[2], 0.0, -front[0]])
@@ -93,8 +95,7 @@ def compute_first_viewpoint(root_m: Floats, rig: RigMessage | None, aspect: floa
     """
     front = compute_viewpoint(View.FRONT, root_m, rig, aspect, apart_m)
     candidates = [_orbit_viewpoint(front, tangent) for tangent in SIDE_TANGENTS]
-    cameras_m = [compute_camera_position(camera) for camera in rig.cameras] if rig is not None else []
-    free = (seen for seen in candidates if not any(is_view_covered(seen, camera_m, aspect) for camera_m in cameras_m))
+    free = (seen for seen in candidates if not any(is_view_covered(seen, each_m, aspect) for each_m in _find_centers_m(rig)))
     return next(free, candidates[0])
 
 
@@ -129,23 +130,42 @@ def is_view_covered(seen: Viewpoint, camera_m: Floats, aspect: float) -> bool:
 
 def compute_facing_direction(rig: RigMessage | None, root_m: Floats) -> Floats:
     """Return the horizontal direction from the performer to the middle of the cameras, (3,); z where they are around."""
-    if rig is None or not rig.cameras:
+    if not (centers_m := _find_centers_m(rig)):
         return np.array([0.0, 0.0, 1.0])
-    out = (np.array([compute_camera_position(camera) for camera in rig.cameras]) - root_m) * [1.0, 0.0, 1.0]
+    out = (np.array(centers_m) - root_m) * [1.0, 0.0, 1.0]
     middle, distance_m = out.mean(axis=0), float(np.linalg.norm(out, axis=1).mean())
     length = float(np.linalg.norm(middle))
     return np.asarray(middle / length) if length > max(AROUND * distance_m, 0.1) else np.array([0.0, 0.0, 1.0])
 
 
-def compute_camera_position(camera: CameraReading) -> Floats:
-    """Return a camera's centre in the world, C = -R^T t, (3,) [m]."""
-    return np.asarray(-matrix_from_rotvec(camera.rotation).T @ camera.translation)
+def camera_from_reading(reading: CameraReading) -> Camera:
+    """Return a camera as the stream describes it."""
+    rotation = matrix_from_rotvec(reading.rotation)
+    matrix, lens, R, t = (np.array(a, float) for a in (reading.matrix, reading.distortions, rotation, reading.translation))
+    return Camera(reading.name, reading.size, matrix, lens, R, t, reading.fisheye)
 
 
-def viewpoint_from_camera(camera: CameraReading) -> Viewpoint:
+def _find_centers_m(rig: RigMessage | None) -> list[Floats]:
+    """Return where the cameras stand, (3,) [m] each; none of an unknown rig."""
+    return [] if rig is None else [camera_from_reading(reading).center_m for reading in rig.cameras]
+
+
+def viewpoint_from_camera(camera: Camera) -> Viewpoint:
     """Return the viewpoint of a camera: its z axis points into the picture, its y axis down."""
-    R = matrix_from_rotvec(camera.rotation)
-    position = compute_camera_position(camera)
-    forward, up = R[2], -R[1]
     fov_rad = 2.0 * float(np.arctan2(0.5 * camera.size[1], camera.matrix[1, 1]))
-    return Viewpoint(position, position + 3.0 * forward, up, fov_rad)
+    return Viewpoint(camera.center_m, camera.center_m + 3.0 * camera.rotation[2], -camera.rotation[1], fov_rad)
+
+
+def set_first_viewpoint(server: viser.ViserServer, seen: Viewpoint) -> None:
+    """Set the viewpoint of the pages to come."""
+    camera = server.initial_camera
+    camera.position, camera.look_at, camera.up, camera.fov = seen.position, seen.look_at, seen.up, seen.fov_rad
+
+
+def set_client_viewpoint(client: viser.ClientHandle, seen: Viewpoint) -> None:
+    """Set the viewpoint of one page."""
+    with client.atomic():
+        client.camera.up_direction = seen.up
+        client.camera.position = seen.position
+        client.camera.look_at = seen.look_at
+        client.camera.fov = seen.fov_rad

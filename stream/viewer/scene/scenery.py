@@ -14,7 +14,14 @@ from stream.protocol.messages import PoseMessage, RigMessage, SkeletonMessage
 from stream.viewer.scene.behind import PictureBehind
 from stream.viewer.scene.cameras import Cameras
 from stream.viewer.scene.colors import BODIES
-from stream.viewer.scene.framing import View, Viewpoint, compute_first_viewpoint, compute_viewpoint
+from stream.viewer.scene.framing import (
+    View,
+    Viewpoint,
+    compute_first_viewpoint,
+    compute_viewpoint,
+    set_client_viewpoint,
+    set_first_viewpoint,
+)
 from stream.viewer.scene.stage import Stage, StageOptions
 from stream.viewer.scene.world import WORLD, WorldScenery
 from stream.viewer.track import ViewerTrack
@@ -70,7 +77,6 @@ class Scenery:
         self._floor_on = True
         self._behind = PictureBehind(server.scene, f"{WORLD}/behind")
         self._seen_opacity = SEEN_OPACITY
-        self._world.axes = False
         self.follow = True
         self.marker_clicked: Callable[[str], None] | None = None
 
@@ -149,7 +155,7 @@ class Scenery:
     def welcome(self, client: viser.ClientHandle) -> None:
         """Aim the camera of a new page at the performer."""
         if self._framed:
-            _set_client_viewpoint(client, self._in_scene(self._first_viewpoint))
+            set_client_viewpoint(client, self._in_scene(self._first_viewpoint(client.camera.aspect)))
 
     def want_pictures(self, wanted: bool) -> None:
         """Have the cameras send pictures, or no longer."""
@@ -213,20 +219,14 @@ class Scenery:
 
     def _set_viewpoint(self, viewpoint_of: ViewpointOf) -> None:
         """Set the viewpoint of all pages and of those to come."""
-        in_scene, camera = self._in_scene(viewpoint_of), self._server.initial_camera
-        seen = in_scene(TYPICAL_ASPECT)
-        camera.position, camera.look_at, camera.up, camera.fov = seen.position, seen.look_at, seen.up, seen.fov_rad
+        set_first_viewpoint(self._server, self._in_scene(viewpoint_of(TYPICAL_ASPECT)))
         for client in self._server.get_clients().values():
-            _set_client_viewpoint(client, in_scene)
+            set_client_viewpoint(client, self._in_scene(viewpoint_of(client.camera.aspect)))
 
-    def _in_scene(self, viewpoint_of: ViewpointOf) -> ViewpointOf:
-        """Convert viewpoints from the world to the scene, whose middle moves with the performer."""
-
-        def in_scene(aspect: float) -> Viewpoint:
-            seen, centre_m = viewpoint_of(aspect), self._world.centre_m
-            return replace(seen, position=seen.position - centre_m, look_at=seen.look_at - centre_m)
-
-        return in_scene
+    def _in_scene(self, seen: Viewpoint) -> Viewpoint:
+        """Convert a viewpoint from the world to the scene, whose middle moves with the performer."""
+        centre_m = self._world.centre_m
+        return replace(seen, position=seen.position - centre_m, look_at=seen.look_at - centre_m)
 
     def _show_cameras(self) -> None:
         """Show the cameras of the first track with their pictures."""
@@ -236,7 +236,7 @@ class Scenery:
         if self._cameras is None or not _is_same_rig(self._rig, track.rig):
             if self._cameras is not None:
                 self._cameras.remove()
-            self._cameras = Cameras(self._server.scene, f"{WORLD}/cameras", track.rig, self._server.atomic)
+            self._cameras = Cameras(self._server.scene, f"{WORLD}/cameras", track.rig)
             self._cameras.pictures = self._pictures
             self._hide_for_camera()
         self._rig = track.rig
@@ -286,16 +286,6 @@ class Scenery:
     def _width_m(self) -> float:
         """Return the distance between the outer performers."""
         return self._apart_m * (len(self._tracks) - 1)
-
-
-def _set_client_viewpoint(client: viser.ClientHandle, viewpoint_of: ViewpointOf) -> None:
-    """Set the viewpoint of one page, by the aspect of its picture."""
-    seen = viewpoint_of(client.camera.aspect)
-    with client.atomic():
-        client.camera.up_direction = seen.up
-        client.camera.position = seen.position
-        client.camera.look_at = seen.look_at
-        client.camera.fov = seen.fov_rad
 
 
 def _is_same_rig(one: RigMessage | None, other: RigMessage) -> bool:

@@ -4,7 +4,7 @@ Everything that moves is few objects, so that a frame costs few messages; what i
 """
 
 from collections.abc import Callable
-from contextlib import nullcontext
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
 from typing import Protocol
 
@@ -15,11 +15,13 @@ from stream.protocol.joints import Joints, compute_pose_joints
 from stream.protocol.messages import PoseMessage, SkeletonMessage
 from stream.viewer.scene.avatar import AvatarBody
 from stream.viewer.scene.body import SkinnedBody
-from stream.viewer.scene.bones import Atomic, BoneParts, JointParts
+from stream.viewer.scene.bones import BoneParts, JointParts
 from stream.viewer.scene.colors import BODY, Color, GroundColors
 from stream.viewer.scene.forces import ForceArrows
 from stream.viewer.scene.markers import Contacts, Labels, MarkerParts
 from stream.viewer.scene.trails import Trails
+
+Atomic = Callable[[], AbstractContextManager[None]]  # the server's `atomic`: messages sent within it arrive as one
 
 
 @dataclass(frozen=True, slots=True)

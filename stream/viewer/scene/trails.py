@@ -52,7 +52,6 @@ class Trails:
     """The trails of one body in the scene, as one object."""
 
     def __init__(self, scene: viser.SceneApi, name: str, skeleton: SkeletonMessage) -> None:
-        self._scene, self._name = scene, name
         self._joints = [skeleton.names.index(joint) for joint in TRAILED if joint in skeleton.names]
         self._names = [skeleton.names[joint] for joint in self._joints]
         self._trail = Trail()
@@ -78,8 +77,7 @@ class Trails:
         ends_m, fresh = self._trail.segments()
         self._lines.visible = self.on and len(ends_m) > 0
         if self._lines.visible:
-            colors = self._shades(fresh)
-            self._lines.colors = colors
+            self._lines.colors = self._shades(fresh)
             self._lines.points = ends_m.astype(np.float32)
 
     def _shades(self, fresh: Floats) -> NDArray[np.uint8]:

@@ -24,7 +24,7 @@ class WorldScenery:
         self.centre_m: Floats = np.zeros(3)
         self._world = self._scene.add_frame(WORLD, show_axes=False)
         self._axes = self._scene.add_frame(
-            f"{WORLD}/axes", axes_length=AXES_M, axes_radius=0.008, origin_radius=0.016, visible=True
+            f"{WORLD}/axes", axes_length=AXES_M, axes_radius=0.008, origin_radius=0.016, visible=False
         )
         self._lights()
         self.dark = dark
@@ -39,25 +39,20 @@ class WorldScenery:
         """Change between dark and light."""
         if dark != self.dark:
             self.dark = dark
-            self._floor = self._grid(self.ground)
+            shown, self._floor = self.floor, self._grid(self.ground)
+            self.floor = shown
             self._place_floor()
 
     def set_centre(self, centre_m: Floats) -> None:
         """Move a point of the world, (3,) of which x and z count, to the middle of the floor, which then has no visible end."""
         self.centre_m = np.asarray(centre_m) * [1.0, 0.0, 1.0]
         with self._server.atomic():
-            self._place_world()
+            self._world.position = -self.centre_m
             self._place_floor()
-
-    def _place_world(self) -> None:
-        """Place the world by its centre."""
-        x, _, z = -self.centre_m
-        self._world.position = (float(x), 0.0, float(z))
 
     def _place_floor(self) -> None:
         """Move the floor with the world, modulo a section: its lines stand still in the world."""
-        x, _, z = -(self.centre_m % SECTION_M)
-        self._floor.position = (float(x), 0.0, float(z))
+        self._floor.position = -(self.centre_m % SECTION_M)
 
     @property
     def axes(self) -> bool:

@@ -2,9 +2,8 @@
 
 import time
 from collections.abc import Mapping
-from dataclasses import dataclass
 from functools import partial
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import viser
@@ -16,9 +15,9 @@ from stream.protocol.messages import StatusMessage
 from stream.publish.client import ServiceClient
 from stream.viewer.requests import TuningRequests, Value
 from stream.viewer.tuning.html import format_camera_html
-from stream.web.html import set_html
 from stream.web.picture import CANVAS_PX, PictureMarks, draw_tuning_picture, measure_sharpness
 from stream.web.preview import CameraPreview
+from stream.web.widgets import on_user_input, set_html, set_values
 
 EMPTY = np.zeros((CANVAS_PX * 3 // 4, CANVAS_PX, 3), np.uint8)
 HANDS_OFF_S = 2.5  # after a user moved a control, it is not set until its effect can have been reported
@@ -28,8 +27,7 @@ AUTO = "auto"
 LATE = "late"
 
 
-@dataclass(frozen=True, slots=True)
-class SliderRange:
+class SliderRange(NamedTuple):
     """The slider of a numeric setting of the detector: name and range of the setting."""
 
     key: str
@@ -53,7 +51,7 @@ SLIDERS = (
 )
 
 
-class TuningPanel:
+class CameraColumn:
     """The column of one camera. Build it in an open container; `show` and `update` belong to the app's thread.
 
     Attributes:
@@ -76,17 +74,17 @@ class TuningPanel:
         self._image = gui.add_image(EMPTY, jpeg_quality=QUALITY)
         self._state = gui.add_html("")
         self._mode = gui.add_dropdown("Room", tuple(MODES.values()), hint="By what the detector tells markers")
-        self._mode.on_update(self._mode_changed)
+        on_user_input(self._mode, self._change_mode)
         for slider in SLIDERS:
             handle = gui.add_slider(slider.label, slider.low, slider.high, slider.step, slider.low, hint=slider.hint)
-            handle.on_update(partial(self._slider_moved, key=slider.key))
+            on_user_input(handle, partial(self._change_slider, slider.key))
             self._sliders[slider.key] = handle
         row = gui.add_button_group("This camera", ("Learn background", "Reset"), hint="Learn it while nobody is in view")
         row.on_click(self._press)
         self._late = gui.add_number(
             "Timestamps late [ms]", 0.0, step=0.5, disabled=self.name == CAMERA_NAMES[0], hint="Beside those of the first camera"
         )
-        self._late.on_update(self._late_changed)
+        on_user_input(self._late, self._change_late)
         self._zoom = gui.add_slider("Zoom", 1.0, 8.0, 0.5, 1.0, hint="Pixel by pixel, to focus the lens")
         self._across = gui.add_slider("Across [%]", 0, 100, 1, 50, visible=False)
         self._down = gui.add_slider("Down [%]", 0, 100, 1, 50, visible=False)
@@ -100,8 +98,8 @@ class TuningPanel:
         label = name.replace("_", " ").capitalize()
         automatic = gui.add_checkbox(f"{label} by itself", True, visible=False)
         number = gui.add_number(label, 0.0, step=1.0, visible=False, disabled=True, hint="In the driver's own numbers")
-        automatic.on_update(lambda event: self._control_changed(event, name))
-        number.on_update(lambda event: self._control_changed(event, name))
+        for handle in (automatic, number):
+            on_user_input(handle, lambda _: self._change_control(name))
         return automatic, number
 
     @property
@@ -131,10 +129,10 @@ class TuningPanel:
         preview, image = self.preview.newest or (None, None)
         sharp = measure_sharpness(image) if image is not None and zoomed else None
         set_html(self._state, format_camera_html(self.name, status, preview, sharp))
-        if self._across.visible != zoomed:
-            self._across.visible = self._down.visible = zoomed
-            if preview is not None and zoomed:
-                self._aim(preview)
+        if preview is not None and zoomed and not self._across.visible:
+            self._aim(preview)
+        for handle in (self._across, self._down):
+            set_values(handle, visible=zoomed)
         details: Mapping[str, Any] = {} if status is None else status.camera(self.name)
         tuning = details.get("tuning")
         in_force = {**settings, **(tuning if isinstance(tuning, dict) else {})}
@@ -149,7 +147,7 @@ class TuningPanel:
             return
         middle = points[np.linalg.norm(points - np.median(points, axis=0), axis=1).argmin()]
         for handle, at, full in zip((self._across, self._down), middle, preview.size, strict=True):
-            handle.value = round(min(max(100.0 * float(at) / full, 0.0), 100.0))  # type: ignore[misc]
+            set_values(handle, value=round(min(max(100.0 * float(at) / full, 0.0), 100.0)))
 
     def _show_settings(self, in_force: Mapping[str, object]) -> None:
         """Set the detector's controls to the settings in force, unless a user has just moved them."""
@@ -157,46 +155,37 @@ class TuningPanel:
             value, handle = in_force.get(slider.key), self._sliders[slider.key]
             if isinstance(value, int | float) and self._free(slider.key):
                 shown = min(max(slider.low + round((value - slider.low) / slider.step) * slider.step, slider.low), slider.high)
-                if handle.value != shown:
-                    handle.value = shown  # type: ignore[misc]
+                set_values(handle, value=shown)
         mode = MODES.get(str(in_force.get("detector.mode", "")))
-        if mode is not None and self._free("detector.mode") and self._mode.value != mode:
-            self._mode.value = mode  # type: ignore[misc]
+        if mode is not None and self._free("detector.mode"):
+            set_values(self._mode, value=mode)
 
     def _show_late(self, status: StatusMessage | None) -> None:
         """Show how late the camera's stamps are, unless a user has just said it."""
         offset = None if status is None else status.time_offset(self.name)
-        if offset is not None and self._free(LATE) and self._late.value != round(offset.late_ms, 1):
-            self._late.value = round(offset.late_ms, 1)  # type: ignore[misc]
+        if offset is not None and self._free(LATE):
+            set_values(self._late, value=round(offset.late_ms, 1))
 
     def _show_device(self, details: Mapping[str, Any], in_force: Mapping[str, object]) -> None:
         """Show the controls that the camera has, with the values it reports."""
         has = [name for name in CONTROLS if isinstance(details.get(name), int | float)]
-        if self._device.visible != bool(has):
-            self._device.visible = bool(has)
+        set_values(self._device, visible=bool(has))
         for name, (automatic, number) in self._controls.items():
-            if automatic.visible != (name in has):
-                automatic.visible = number.visible = name in has
+            set_values(automatic, visible=name in has)
+            set_values(number, visible=name in has)
             if name not in has or not self._free(f"camera.{name}"):
                 continue
-            is_auto, value = str(in_force.get(f"camera.{name}", AUTO)) == AUTO, float(details[name])
-            if automatic.value != is_auto:
-                automatic.value = is_auto  # type: ignore[misc]
-            if number.disabled != is_auto:
-                number.disabled = is_auto
-            if number.value != value:
-                number.value = value  # type: ignore[misc]
+            is_auto = str(in_force.get(f"camera.{name}", AUTO)) == AUTO
+            set_values(automatic, value=is_auto)
+            set_values(number, disabled=is_auto, value=float(details[name]))
 
-    def _slider_moved(self, event: viser.GuiEvent[viser.GuiSliderHandle[float]], key: str) -> None:
-        """Request what a user moved a slider to; changes of our own have no client."""
-        if event.client is not None:
-            self._request(key, float(event.target.value))
+    def _change_slider(self, key: str, value: float) -> None:
+        """Request what a user moved a slider to."""
+        self._request(key, float(value))
 
-    def _late_changed(self, event: viser.GuiEvent[viser.GuiNumberHandle[float]]) -> None:
+    def _change_late(self, late_ms: float) -> None:
         """Have the camera's stamps taken to be as late as a user says."""
-        if event.client is None:
-            return
-        late_ms = float(event.target.value)
+        late_ms = float(late_ms)
         self._moved_s[LATE] = time.monotonic()
 
         def set_offset(client: ServiceClient) -> str:
@@ -205,18 +194,14 @@ class TuningPanel:
 
         self._requests.submit(set_offset)
 
-    def _mode_changed(self, event: viser.GuiEvent[Any]) -> None:
+    def _change_mode(self, label: str) -> None:
         """Request another mode of the detector."""
-        if event.client is not None:
-            modes = {label: mode for mode, label in MODES.items()}
-            mode = modes.get(str(event.target.value), AUTO)
-            if mode in find_choices("detector.mode"):
-                self._request("detector.mode", mode)
+        mode = next((mode for mode, words in MODES.items() if words == label), AUTO)
+        if mode in find_choices("detector.mode"):
+            self._request("detector.mode", mode)
 
-    def _control_changed(self, event: viser.GuiEvent[Any], name: str) -> None:
+    def _change_control(self, name: str) -> None:
         """Request another value of a control of the device."""
-        if event.client is None:
-            return
         automatic, number = self._controls[name]
         number.disabled = bool(automatic.value)
         self._request(f"camera.{name}", AUTO if automatic.value else f"{float(number.value):g}")

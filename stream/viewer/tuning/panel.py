@@ -2,7 +2,7 @@
 
 import time
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 import viser
@@ -15,12 +15,12 @@ from stream.protocol.messages import RigMessage, StatusMessage
 from stream.publish.client import ServiceClient
 from stream.viewer.html import wrap_in_box
 from stream.viewer.requests import TuningRequests
-from stream.viewer.scene.cameras import camera_from_reading
-from stream.viewer.tuning.camera import TuningPanel
+from stream.viewer.scene.framing import camera_from_reading
+from stream.viewer.tuning.camera import CameraColumn
 from stream.viewer.tuning.html import format_offset_html
 from stream.viewer.view import AppSnapshot, PageActions
-from stream.web.html import set_html
 from stream.web.picture import MAX_DRAWN, PictureMarks
+from stream.web.widgets import add_button, set_html, set_values
 
 EDGE_PX = 6
 SCENE_PX = 210  # of the scene stay visible where the columns leave as much
@@ -40,13 +40,10 @@ SYNC = {  # by the label of the button: the way, and what to do now
 }
 
 
-@dataclass(frozen=True, slots=True)
-class ColumnPlace:
+class ColumnPlace(NamedTuple):
     """Where the column of a camera floats over the scene [px].
 
-    Attributes:
-        x: distance from the left; if negative, from the right.
-        height: None: any.
+    x: distance from the left; if negative, from the right; height: None: any.
     """
 
     x: float
@@ -114,7 +111,7 @@ class TunePanel:
 
     def __init__(self, requests: TuningRequests, actions: PageActions, opened: Callable[[bool], None]) -> None:
         self._requests, self._actions, self._opened = requests, actions, opened
-        self.columns: tuple[TuningPanel, ...] = ()
+        self.columns: tuple[CameraColumn, ...] = ()
         self.open = False
         self._names: tuple[str, ...] = ()
         self._learning_until_s = 0.0
@@ -137,14 +134,13 @@ class TunePanel:
                 "Lines from", CAMERA_NAMES, visible=False, hint="Its own picture has lines from the next camera"
             )
             self._one = gui.add_number("Marker", 0, min=0, max=MAX_DRAWN - 1, step=1, visible=False)
-            self._learn = gui.add_button("Learn all backgrounds", hint="Step out of view first")
+            add_button(gui, "Learn all backgrounds", self._learn_all, "Step out of view first")
             self._offset = gui.add_html("")
             self._ways = gui.add_button_group("Time offset", tuple(SYNC), hint="Found from what all cameras see")
-            self._save = gui.add_button("Save for these cameras", icon=viser.Icon.DEVICE_FLOPPY, hint="Used by later runs")
+            save, icon = "Save for these cameras", viser.Icon.DEVICE_FLOPPY
+            add_button(gui, save, lambda: self._requests.submit(save_tuning), "Used by later runs", icon=icon)
             self._message = gui.add_html("")
-        self._learn.on_click(lambda _: self._learn_all())
         self._ways.on_click(self._synchronise)
-        self._save.on_click(lambda _: self._requests.submit(save_tuning))
         self._gui, self._windows = gui, []  # type: viser.GuiApi, list[viser.PanelHandle]
 
     def update(self, view: AppSnapshot) -> None:
@@ -184,11 +180,8 @@ class TunePanel:
         waiting = f"<b>Stay out of view: {left_s:.0f} s more</b>" if left_s > 0.0 else ""
         message = waiting or self._requests.fault or self._requests.message
         set_html(self._message, wrap_in_box(message) if message else "")
-        if self._one.visible != (self._lines.value == ONE_LINE):
-            self._one.visible = self._lines.value == ONE_LINE
-        choose = self._lines.value != NO_LINES and len(self.columns) > 2
-        if self._source.visible != choose:
-            self._source.visible = choose
+        set_values(self._one, visible=self._lines.value == ONE_LINE)
+        set_values(self._source, visible=self._lines.value != NO_LINES and len(self.columns) > 2)
 
     def _marks(self, n: int, rig: RigMessage | None) -> PictureMarks:
         """Return what is drawn on the picture of camera n, with the epipolar lines of another one's markers if wanted."""
@@ -232,12 +225,12 @@ class TunePanel:
         for window, column in zip(self._windows, self.columns, strict=True):
             column.preview.close()
             window.remove()
-        self.columns = tuple(TuningPanel(name, self._requests) for name in self._names) if on else ()
+        self.columns = tuple(CameraColumn(name, self._requests) for name in self._names) if on else ()
         places = place_columns(len(self.columns), room_px)
         self._windows = [self._window(column, place) for column, place in zip(self.columns, places, strict=True)]
         self._opened(on)
 
-    def _window(self, column: TuningPanel, place: ColumnPlace) -> viser.PanelHandle:
+    def _window(self, column: CameraColumn, place: ColumnPlace) -> viser.PanelHandle:
         """Create the column of one camera.
 
         Floating: the order and width of two panels docked to one edge depend on when the page receives them.

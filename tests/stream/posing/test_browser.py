@@ -1,9 +1,9 @@
 """Chromium judges the posing page: a dragged ball, which the body follows, the keyboard, arrows, a curve that is bent,
 the latent plane, near poses, a picture and its camera, a browser that dies."""
 
-import threading
 import time
 from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 import cv2
@@ -17,6 +17,7 @@ from database.builtin.catalog import make_builtin_clip
 from database.geometry.rotations import matrix_from_quaternion
 from reconstruct.models.style.synthesis.synthesizer import Synthesis, Synthesizer
 from reconstruct.posing.style import StylePoser
+from stream.posing.document import create_document
 from stream.posing.model import PosingModel
 from stream.posing.near import collect_known_poses
 from stream.posing.page.app import PageOptions, PosingApp
@@ -27,43 +28,58 @@ from stream.web.server import open_server
 from tests.support.ports import free_port
 from tests.support.style_posers import style_of
 from tests.support.viewer.browser import Browser
+from tests.support.viewer.pages import turned
 from tests.support.waiting import wait_until
 
 pytestmark = pytest.mark.judge
 SIZE = (1280, 720)
 
 
-@pytest.fixture
-def app(chromium: str) -> Iterator[PosingApp]:
+@contextmanager
+def open_page(chromium: str) -> Iterator[tuple[PosingApp, Browser]]:
+    """Open a page in a browser, once the body is drawn."""
     model = PosingModel("style", StylePoser(Synthesizer([style_of("wave", 3)])))
     clips = [make_builtin_clip(name, fps=10.0) for name in ("reach", "squat")]
     options = PageOptions(
         Path("a.json"), {"style": lambda: model}, formats={"bvh": ".bvh"}, known=lambda: collect_known_poses(clips)
     )
-    opened, ending = (
-        PosingApp(open_server("127.0.0.1", free_port(), "duocap pose"), PosingSession(model), options),
-        threading.Event(),
-    )
+    server = open_server("127.0.0.1", free_port(), "duocap pose")
+    with turned(PosingApp(server, PosingSession(model), options)) as app, Browser(chromium, SIZE) as browser:
+        browser.open(f"http://127.0.0.1:{server.get_port()}")
+        browser.wait("the page", lambda: "2 joints are held" in browser.text(), 90.0)
+        browser.wait("the body", lambda: bool(browser.pixels((350, 120, 300, 300)).std() > 15.0))
+        yield app, browser
 
-    def turn() -> None:
-        while not ending.is_set():
-            opened.update()
 
-    thread = threading.Thread(target=turn, daemon=True)
-    thread.start()
-    yield opened
-    ending.set()
-    thread.join()
-    opened.close()
+@pytest.fixture(scope="module")
+def page(chromium: str) -> Iterator[tuple[PosingApp, Browser]]:
+    """Open the page that all tests share but the one that kills its browser; those with a picture are the last."""
+    with open_page(chromium) as opened:
+        yield opened
 
 
 @pytest.fixture
-def browser(chromium: str, app: PosingApp) -> Iterator[Browser]:
-    with Browser(chromium, SIZE) as browser:
-        browser.open(f"http://127.0.0.1:{app.server.get_port()}")
-        browser.wait("the page", lambda: "2 joints are held" in browser.text(), 90.0)
-        browser.wait("the body", lambda: bool(browser.pixels((350, 120, 300, 300)).std() > 15.0))
-        yield browser
+def app(page: tuple[PosingApp, Browser]) -> PosingApp:
+    """Begin again with the first pose, without keys and picture, with the tools of a new page."""
+    app, browser = page
+    first = create_document(app.session.skeleton)
+
+    def begin() -> None:
+        app.motion.go_to(0.0)
+        app.session.open(first)
+        app.selected, app.scene.tool = "leftHand", BALLS
+        app.scene.set_axis("")
+
+    app.put(begin)
+    wait_until(lambda: app.session.document.pose is first.pose and not app.motion.motion)
+    browser.press("Pose")
+    browser.wait("the first pose", lambda: "2 joints are held" in browser.text())
+    return app
+
+
+@pytest.fixture
+def browser(page: tuple[PosingApp, Browser]) -> Browser:
+    return page[1]
 
 
 def on_screen(browser: Browser, app: PosingApp, joint: str) -> tuple[float, float]:
@@ -181,17 +197,6 @@ def test_joints_are_placed_by_clicking_the_picture_from_the_sixth_click_on(brows
     )
 
 
-def test_a_browser_that_dies_in_a_drag_leaves_the_pose(browser: Browser, app: PosingApp) -> None:
-    x, y = on_screen(browser, app, "leftHand")
-    browser.mouse("mousePressed", x, y, 1)
-    for n in range(1, 9):
-        browser.mouse("mouseMoved", x + 5 * n, y - 12 * n, 1)
-    wait_until(lambda: app.session.dragged == "leftHand")
-    browser.process.kill()
-    wait_until(lambda: not app.session.dragged)
-    assert "leftHand" in app.session.document.pins and app.session.can_undo
-
-
 def test_a_near_pose_is_taken_and_the_camera_solved_from_clicks_in_turn(browser: Browser, app: PosingApp, tmp_path: Path) -> None:
     first = app.session.document.pose
     browser.press("Near")
@@ -224,3 +229,15 @@ def test_a_near_pose_is_taken_and_the_camera_solved_from_clicks_in_turn(browser:
     hand_px = picture.camera.project(joint_m[JOINT_INDEX["leftHand"]])
     expected = 0.5 * np.array(canvas) + scale * (hand_px - 0.5 * (np.array(size) - 1.0))
     browser.wait("the view", lambda: bool(np.hypot(*np.subtract(on_screen(browser, app, "leftHand"), expected)) < 5.0))
+
+
+def test_a_browser_that_dies_in_a_drag_leaves_the_pose(chromium: str) -> None:
+    with open_page(chromium) as (app, browser):
+        x, y = on_screen(browser, app, "leftHand")
+        browser.mouse("mousePressed", x, y, 1)
+        for n in range(1, 9):
+            browser.mouse("mouseMoved", x + 5 * n, y - 12 * n, 1)
+        wait_until(lambda: app.session.dragged == "leftHand")
+        browser.process.kill()
+        wait_until(lambda: not app.session.dragged)
+        assert "leftHand" in app.session.document.pins and app.session.can_undo

@@ -195,16 +195,6 @@ def test_a_curve_is_bent_by_its_ball_and_ghosts_stand_along_it(app: PosingApp) -
     np.testing.assert_allclose(app.motion.motion.take.positions_m()[30, HAND], at, atol=0.02)
 
 
-def test_drags_go_along_the_axis_that_is_locked(app: PosingApp) -> None:
-    app.pose.lock_axis("y")
-    app.update()
-    begin_m = np.array([0.1, 1.0, 0.2])
-    np.testing.assert_array_equal(app.scene._lock(begin_m + 0.3, begin_m), [0.1, 1.3, 0.2])
-    app.pose.lock_axis("y")
-    app.update()
-    np.testing.assert_array_equal(app.scene._lock(begin_m + 0.3, begin_m), begin_m + 0.3)
-
-
 def test_a_session_of_a_page_is_opened_and_styles_are_mixed(app: PosingApp) -> None:
     app.drag(DragPlace("leftHand", (0.5, 1.4, 0.3), True, 0))
     app.update()

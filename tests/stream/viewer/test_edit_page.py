@@ -1,6 +1,5 @@
 """Chromium edits a take as somebody would: a span is set, trimmed, undone, made again, smoothed, kept and saved."""
 
-import threading
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -17,6 +16,7 @@ from stream.viewer.takes import TakeFeed
 from stream.web.server import open_server
 from tests.support.ports import free_port
 from tests.support.viewer.browser import Browser
+from tests.support.viewer.pages import turned
 from tests.support.viewer.walking_stream import performance
 
 pytestmark = pytest.mark.judge
@@ -52,26 +52,16 @@ class EditorPage:
 
 @pytest.fixture
 def page(chromium: str, tmp_path: Path) -> Iterator[EditorPage]:
-    take, ending = tmp_path / "walk.mcap", threading.Event()
+    take = tmp_path / "walk.mcap"
     rows = [(encode_message(m), t_ns, m.seq if isinstance(m, PoseMessage) else 0) for t_ns, m in performance("s1", 2.0)]
     take.write_bytes(build_recording({"subject": "Ann"}, rows))
     app = App(open_server("127.0.0.1", free_port(), "duocap"), TakeFeed([take]), True, 33.0, edited=EditedTake(take))
-
-    def update() -> None:
-        while not ending.is_set():
-            app.update()
-
-    thread = threading.Thread(target=update, daemon=True)
-    thread.start()
-    with Browser(chromium, SIZE) as browser:
+    with turned(app), Browser(chromium, SIZE) as browser:
         browser.open(f"http://127.0.0.1:{app.server.get_port()}")
         browser.wait("the editor", lambda: "of the take." in browser.text())
         browser.click("button", "Pause")
         yield EditorPage(browser, take)
         assert not browser.complaints
-    ending.set()
-    thread.join()
-    app.close()
 
 
 def test_a_take_is_trimmed_undone_smoothed_and_saved(page: EditorPage) -> None:

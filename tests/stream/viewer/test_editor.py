@@ -36,7 +36,7 @@ class Edited:
 
     def edit(self, edit: Trim | Cut | Smooth | Relabel) -> None:
         self.editor.edit(edit)
-        self.wait(lambda: not self.editor.state.busy)
+        self.wait(lambda: not self.editor.busy)
 
 
 @pytest.fixture
@@ -52,7 +52,7 @@ def edited(tmp_path: Path) -> Iterator[Edited]:
 def test_edits_are_undone_made_again_and_saved_beside_the_take(edited: Edited) -> None:
     before, editor = edited.file.read_bytes(), edited.editor
     edited.edit(Trim(0.5, 1.5))
-    assert edited.feed.poll(0, 0) and edited.feed.span.end_s == pytest.approx(1.0, abs=0.03) and not editor.state.saved
+    assert edited.feed.poll(0, 0) and edited.feed.span.end_s == pytest.approx(1.0, abs=0.03) and not editor.saved
     edited.edit(Cut(0.2, 0.4))
     editor.undo()
     assert len(editor.recording.poses) == pytest.approx(60, abs=2)
@@ -60,7 +60,7 @@ def test_edits_are_undone_made_again_and_saved_beside_the_take(edited: Edited) -
     editor.redo()
     editor.save("short")
     saved = open_recording(edited.file.with_name("short.mcap"))
-    assert len(saved.poses) == len(editor.recording.poses) and editor.state.saved
+    assert len(saved.poses) == len(editor.recording.poses) and editor.saved
     assert edited.file.read_bytes() == before
     editor.save("short")
     assert "never replaces" in editor.message
@@ -71,15 +71,15 @@ def test_edits_are_undone_made_again_and_saved_beside_the_take(edited: Edited) -
 def test_changed_poses_are_shown_beside_those_before_until_they_are_kept(edited: Edited) -> None:
     editor, feed = edited.editor, edited.feed
     edited.edit(Smooth(0.2, 0.5, 1.5))
-    assert editor.state.pending and [track.title for track in feed.tracks] == ["after", "before"]
+    assert editor.pending and [track.title for track in feed.tracks] == ["after", "before"]
     there = compare_at(feed.tracks[0], feed.tracks[1], 1.0)
     apart = [found.apart_mm.max() for _, found in compare_takes(feed.tracks[0], feed.tracks[1])]
     assert there is not None and len(apart) == 20 and apart[0] == 0.0 and max(apart) > 0.0
     editor.discard()
-    assert not editor.state.pending and len(feed.tracks) == 1 and not editor.state.can_undo
+    assert not editor.pending and len(feed.tracks) == 1 and not editor.can_undo
     edited.edit(Smooth(0.2))
     editor.keep()
-    assert editor.state.can_undo and feed.recordings[0].metadata["edited"].startswith("smoothed over 0.2 s")
+    assert editor.can_undo and feed.recordings[0].metadata["edited"].startswith("smoothed over 0.2 s")
 
 
 def test_what_is_refused_is_said_and_deleting_is_undone(edited: Edited) -> None:
@@ -91,9 +91,9 @@ def test_what_is_refused_is_said_and_deleting_is_undone(edited: Edited) -> None:
     editor.rename("run 1")
     assert editor.take.name == "run 1.mcap" and editor.take.exists()
     editor.delete()
-    assert editor.state.deleted and not editor.take.exists()
+    assert editor.deleted and not editor.take.exists()
     editor.undo()
-    assert editor.take.exists() and not editor.state.deleted
+    assert editor.take.exists() and not editor.deleted
 
 
 def test_graphs_have_angles_and_markers_over_the_take(edited: Edited) -> None:

@@ -22,6 +22,7 @@ from stream.viewer.requests import ServiceRequests
 from stream.web.server import open_server
 from tests.support.ports import free_port
 from tests.support.viewer.browser import Browser
+from tests.support.viewer.pages import turned
 from tests.support.viewer.walking_stream import WalkingStream
 from tests.support.waiting import wait_until
 
@@ -82,22 +83,13 @@ def served(chromium: str, tmp_path_factory: pytest.TempPathFactory) -> Iterator[
     folder = tmp_path_factory.mktemp("recordings")
     tuned = folder / "tuned.toml"
     settings = add_tuned_values(load_settings(None, [f"capture.tuned={tuned}"]), ("one", "two"), lambda text: None)
-    cameras, ending = Cameras(), threading.Event()
+    cameras = Cameras()
     told = {name: {"preview": cameras.publishers[name].address} for name in CAMERA_NAMES[:2]}
     with WalkingStream(recordings=folder, hz=20, tuning=TuningState(settings, 2), cameras=told) as stream:
         service = ServiceRequests(stream.service)
-        app = App(open_server("127.0.0.1", free_port(), "duocap"), LiveFeed(stream.address, 60.0), True, 33.0, service)
-
-        def update() -> None:
-            while not ending.is_set():
-                app.update()
-
-        thread = threading.Thread(target=update, daemon=True)
-        thread.start()
-        yield Served(app, stream, cameras, tuned)
-        ending.set()
-        thread.join()
-        app.close()
+        server = open_server("127.0.0.1", free_port(), "duocap")
+        with turned(App(server, LiveFeed(stream.address, 60.0), True, 33.0, service)) as app:
+            yield Served(app, stream, cameras, tuned)
     cameras.close()
 
 

@@ -18,6 +18,7 @@ from stream.viewer.takes import TakeFeed
 from stream.viewer.view import AppSnapshot
 from stream.web.server import open_server
 from tests.support.files.takes import take
+from tests.support.kept import Kept
 from tests.support.viewer.walking_stream import performance
 
 
@@ -30,20 +31,17 @@ def record(file: Path, session: str, seconds: float) -> Path:
     return file
 
 
-def test_two_recordings_are_laid_on_each_other_by_their_beginnings(tmp_path: Path) -> None:
+def test_two_recordings_are_laid_on_each_other_by_their_beginnings(tmp_path: Path, kept: Kept) -> None:
     feed = TakeFeed([record(tmp_path / "a.mcap", "a", 1.5), record(tmp_path / "b.mcap", "b", 0.75)])
     assert [track.title for track in feed.tracks] == ["a", "b"]
     assert feed.span.end_s == pytest.approx(89 / 60, abs=0.02) and not feed.span.grows
     late = [track.pose_at(1.4) for track in feed.tracks]
     assert late[0] is not None and late[1] is not None
     assert late[0].seq == pytest.approx(84, abs=1) and late[1].seq == 44, "the shorter one stays at its end"
-    app = App(open_server("127.0.0.1", 0, "test"), feed, False, 33.0)
-    try:
-        app.play(lambda player, span: player.paused().scrubbed(1.0, span))
-        app.update()
-        assert app.player.cursor_s == 1.0
-    finally:
-        app.close()
+    app = kept(App(open_server("127.0.0.1", 0, "test"), feed, False, 33.0))
+    app.play(lambda player, span: player.paused().scrubbed(1.0, span))
+    app.update()
+    assert app.player.cursor_s == 1.0
 
 
 def test_a_recording_is_there_at_once_and_its_figures_come_bit_by_bit(tmp_path: Path) -> None:
@@ -79,7 +77,9 @@ def test_a_file_that_is_no_recording_is_named(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("has_forces", [True, False])
-def test_a_box_for_forces_where_there_are_some_and_charts_of_poses_without_stages(tmp_path: Path, has_forces: bool) -> None:
+def test_a_box_for_forces_where_there_are_some_and_charts_of_poses_without_stages(
+    tmp_path: Path, kept: Kept, has_forces: bool
+) -> None:
     n = 80
     forces = forces_from_points(np.full((n, 1, 3), 300.0), np.zeros((n, 1, 3)), ["rightToes"], 70.0)
     write_recording(tmp_path / "a.mcap", replace(take(n), forces=forces if has_forces else None))
@@ -87,14 +87,11 @@ def test_a_box_for_forces_where_there_are_some_and_charts_of_poses_without_stage
     for _ in range(200):
         feed.poll(0, 0)
     assert feed.tracks[0].meter.samples
-    app = App(open_server("127.0.0.1", 0, "test"), feed, False, 33.0)
-    try:
-        inputs = app.server.gui._gui_input_handle_from_uuid.values()
-        (box,) = (each for each in inputs if getattr(each, "label", "") == "Forces of the ground")
-        view = AppSnapshot(feed.tracks, feed.span, Playhead(1.2), False, False, False, "", 33.0)
-        assert not box.visible
-        for panel in app._panels:
-            panel.update(view)
-        assert box.visible is has_forces
-    finally:
-        app.close()
+    app = kept(App(open_server("127.0.0.1", 0, "test"), feed, False, 33.0))
+    inputs = app.server.gui._gui_input_handle_from_uuid.values()
+    (box,) = (each for each in inputs if getattr(each, "label", "") == "Forces of the ground")
+    view = AppSnapshot(feed.tracks, feed.span, Playhead(1.2), False, False, False, "", 33.0)
+    assert not box.visible
+    for panel in app._panels:
+        panel.update(view)
+    assert box.visible is has_forces

@@ -9,7 +9,7 @@ import pytest
 from stream.web.document import SETTLED_MS, PagePreference
 from stream.web.html import compute_luminance, format_pill
 from stream.web.server import close_server, open_server
-from tests.support.judges import program
+from tests.support.kept import Kept
 from tests.support.viewer.browser import Browser
 
 
@@ -18,36 +18,32 @@ def get(url: str, accept: str = "identity") -> tuple[int, bytes]:
         return answer.status, answer.read()
 
 
-def test_a_page_has_the_script_packed_or_not_and_tells_what_its_browser_prefers(port: int) -> None:
+def test_a_page_has_the_script_packed_or_not_and_tells_what_its_browser_prefers(port: int, kept: Kept) -> None:
     preference, told = PagePreference(), list[bool]()
     server = open_server("127.0.0.1", port, "Ann's page", preference)
+    kept.callback(close_server, server)
     url = f"http://127.0.0.1:{server.get_port()}"
-    try:
-        plain = get(url)[1]
-        assert b"prefers-color-scheme" in plain and gzip.decompress(get(url, "gzip")[1]) == plain
-        assert get(f"{url}/colour-scheme/light")[0] == 204 and preference.dark is False
-        preference.listen(told.append)
-        get(f"{url}/colour-scheme/dark")
-        assert told == [False, True]
-        with pytest.raises(urllib.error.HTTPError):
-            get(f"{url}/nothing")
-    finally:
-        close_server(server)
+    plain = get(url)[1]
+    assert b"prefers-color-scheme" in plain and gzip.decompress(get(url, "gzip")[1]) == plain
+    assert get(f"{url}/colour-scheme/light")[0] == 204 and preference.dark is False
+    preference.listen(told.append)
+    get(f"{url}/colour-scheme/dark")
+    assert told == [False, True]
+    with pytest.raises(urllib.error.HTTPError):
+        get(f"{url}/nothing")
 
 
 @pytest.mark.judge
-def test_a_page_that_goes_blank_loads_itself_again(port: int) -> None:
+def test_a_page_that_goes_blank_loads_itself_again(port: int, chromium: str, kept: Kept) -> None:
     server = open_server("127.0.0.1", port, "duocap")
+    kept.callback(close_server, server)
     server.gui.add_html("all is well")
-    try:
-        with Browser(program("chromium", "chromium-browser", "google-chrome")) as browser:
-            browser.open(f"http://127.0.0.1:{server.get_port()}")
-            browser.wait("the page", lambda: "all is well" in browser.text())
-            browser.wait("settled", lambda: bool(browser.evaluate(f"performance.now() > {SETTLED_MS}")))
-            browser.evaluate("document.getElementById('root').replaceChildren()")
-            browser.wait("the page again", lambda: "all is well" in browser.text())
-    finally:
-        close_server(server)
+    with Browser(chromium) as browser:
+        browser.open(f"http://127.0.0.1:{server.get_port()}")
+        browser.wait("the page", lambda: "all is well" in browser.text())
+        browser.wait("settled", lambda: bool(browser.evaluate(f"performance.now() > {SETTLED_MS}")))
+        browser.evaluate("document.getElementById('root').replaceChildren()")
+        browser.wait("the page again", lambda: "all is well" in browser.text())
 
 
 @pytest.mark.parametrize("color", ["#12996f", "#d9480f", "#74777d", "#009e73", "#e69f00", "#000000", "#ffffff"])

@@ -16,6 +16,7 @@ from stream.web.server import (
     open_server,
     serve_page,
 )
+from tests.support.kept import Kept
 
 
 def test_a_taken_port_gives_the_next_and_a_foreign_address_is_named(port: int) -> None:
@@ -51,36 +52,26 @@ def test_a_token_is_in_the_address_or_in_a_cookie() -> None:
         assert not holds_token(path, cookies, "abc")
 
 
-def test_a_server_with_a_token_answers_nobody_without_it(port: int) -> None:
+def test_a_server_with_a_token_answers_nobody_without_it(port: int, kept: Kept) -> None:
     server = open_server("127.0.0.1", port, "duocap", token="abc")
+    kept.callback(close_server, server)
     url = f"http://127.0.0.1:{server.get_port()}/"
-    try:
-        for refused in (Request(url), Request(url, headers={"Cookie": "token=no"}), Request(url + "?token=no")):
-            with pytest.raises(HTTPError, match="403") as answer:
-                urlopen(refused)
-            answer.value.close()
-        with urlopen(url + "?token=abc") as answer:
-            cookie = answer.headers["Set-Cookie"]
-        assert cookie.startswith(f"token-{server.get_port()}=abc;") and "HttpOnly" in cookie and "SameSite=Strict" in cookie
-        with urlopen(Request(url, headers={"Cookie": "token=abc"})) as answer:
-            assert answer.status == 200
+    foreign = Request(url + "?token=abc", headers={"Origin": "http://evil.example"})
+    for refused in (Request(url), Request(url, headers={"Cookie": "token=no"}), Request(url + "?token=no"), foreign):
         with pytest.raises(HTTPError, match="403") as answer:
-            urlopen(Request(url + "?token=abc", headers={"Origin": "http://evil.example"}))
+            urlopen(refused)
         answer.value.close()
-    finally:
-        close_server(server)
+    with urlopen(url + "?token=abc") as answer:
+        cookie = answer.headers["Set-Cookie"]
+    assert cookie.startswith(f"token-{server.get_port()}=abc;") and "HttpOnly" in cookie and "SameSite=Strict" in cookie
+    with urlopen(Request(url, headers={"Cookie": "token=abc"})) as answer:
+        assert answer.status == 200
 
 
-def test_other_machines_need_a_token_and_this_one_none(port: int) -> None:
-    for host, wanted in (("127.0.0.1", False), ("0.0.0.0", True)):
-        page = serve_page(host, port, "duocap")
-        try:
-            assert ("?token=" in page.url) == wanted
-            with urlopen(page.url) as answer:
-                assert answer.status == 200
-            if wanted:
-                with pytest.raises(HTTPError, match="403") as refused:
-                    urlopen(page.url.partition("?")[0])
-                refused.value.close()
-        finally:
-            close_server(page.server)
+@pytest.mark.parametrize(("host", "wanted"), [("127.0.0.1", False), ("0.0.0.0", True)])
+def test_other_machines_need_a_token_and_this_one_none(port: int, kept: Kept, host: str, wanted: bool) -> None:
+    page = serve_page(host, port, "duocap")
+    kept.callback(close_server, page.server)
+    assert ("?token=" in page.url) == wanted
+    with urlopen(page.url) as answer:
+        assert answer.status == 200

@@ -16,9 +16,10 @@ from database.geometry.rotations import matrix_from_quaternion
 from reconstruct.pose import TrackingState
 from stream.protocol.messages import MarkerReading, StatusMessage
 from stream.viewer.scene.behind import compute_picture_plane, compute_undistortion
-from stream.viewer.scene.cameras import Cameras, camera_from_reading, draw_overlay, frustum_from_camera
+from stream.viewer.scene.cameras import Cameras, draw_overlay, frustum_from_camera
 from stream.viewer.scene.colors import EXCHANGED, LEFT, MEASURED
-from stream.viewer.videos import SessionPicture
+from stream.viewer.scene.framing import camera_from_reading
+from stream.viewer.videos import SeenPicture
 from tests.support.viewer.stage_motion import as_state, performer, poses_of, skeleton_and_rig
 from tests.support.waiting import wait_until
 
@@ -57,12 +58,12 @@ def test_the_corners_of_a_frustum_are_those_of_the_picture(n: int) -> None:
 
 
 def test_landmarks_of_a_recorded_picture_are_drawn_as_the_pose_believes_them(server: viser.ViserServer) -> None:
-    cameras = Cameras(server.scene, "/world/cameras", RIG, server.atomic)
+    cameras = Cameras(server.scene, "/world/cameras", RIG)
     angle = 2.0 * np.pi / 33.0 * (10 * np.arange(33) % 33)  # on a circle, so that no line passes through another's end
     px = np.round(np.column_stack([320.0 + 200.0 * np.cos(angle), 240.0 + 200.0 * np.sin(angle)]))
     markers = tuple(MarkerReading(f"landmark_{name}", (0.0, 0.0, -9.0), None, (0, 1)) for name in LANDMARKS)
     lost = replace(POSE, state=TrackingState.LOST, markers=markers, landmarks=("nothing", "legs"))  # no body is drawn
-    picture = SessionPicture(np.full((SIZE[1], SIZE[0], 3), 90, np.uint8), Landmarks(px, np.ones(33), 1.0))
+    picture = SeenPicture(np.full((SIZE[1], SIZE[0], 3), 90, np.uint8), landmarks=Landmarks(px, np.ones(33), 1.0))
     x, y = px[LANDMARK_INDEX["left_knee"]].astype(int)
     assert [tuple(cameras.draw_on(picture, n, SKELETON, lost)[y, x].tolist()) for n in (0, 1)] == [LEFT, EXCHANGED]
 
@@ -73,7 +74,7 @@ CORNERS = ((0.0, 0.0), (1.0, 0.0), (0.0, 1.0), (0.7, 0.3))
 @pytest.mark.parametrize("n_cameras", [1, 4])
 def test_pictures_come_from_all_cameras_while_wanted(server: viser.ViserServer, n_cameras: int) -> None:
     publishers = [PreviewPublisher() for _ in range(n_cameras)]
-    cameras = Cameras(server.scene, "/world/cameras", replace(RIG, cameras=(RIG.cameras * 2)[:n_cameras]), server.atomic)
+    cameras = Cameras(server.scene, "/world/cameras", replace(RIG, cameras=(RIG.cameras * 2)[:n_cameras]))
     cameras.update_status(status(tuple(publisher.address for publisher in publishers)))
     assert not publishers[0].wanted and cameras.picture(0) is None
     cameras.pictures = True
@@ -107,7 +108,7 @@ def test_pictures_come_from_all_cameras_while_wanted(server: viser.ViserServer, 
 
 
 def test_nonsense_and_addresses_of_other_machines_are_not_looked_at(server: viser.ViserServer) -> None:
-    cameras = Cameras(server.scene, "/world/cameras", RIG, server.atomic)
+    cameras = Cameras(server.scene, "/world/cameras", RIG)
     cameras.pictures = True
     foreign = ("tcp://10.0.0.1:5000", "tcp://127.0.0.1.evil.example:5000")  # of other machines
     for address in ("nonsense", 7, None, {"a": 1}, "file:///etc/passwd", "tcp://", *foreign):

@@ -8,6 +8,7 @@ import pytest
 from database.geometry.rotations import matrix_from_rotvec
 from stream.viewer.scene.framing import (
     View,
+    camera_from_reading,
     compute_facing_direction,
     compute_first_viewpoint,
     compute_view_distance_m,
@@ -58,7 +59,7 @@ def test_a_camera_s_view_is_where_the_camera_is() -> None:
     assert np.allclose(world_to_camera @ look.position + left.translation, 0.0), "the centre of the camera"
     assert np.allclose(world_to_camera @ (look.look_at - look.position), [0, 0, 3.0]) and np.allclose(look.up, [0, 1, 0])
     assert look.fov_rad == pytest.approx(2 * np.arctan(360 / 900))
-    assert np.allclose(viewpoint_from_camera(left).position, look.position)
+    assert np.allclose(viewpoint_from_camera(camera_from_reading(left)).position, look.position)
     assert np.allclose(compute_viewpoint(2, np.zeros(3), rig("s")).position[0], 0.0), "the front: there is no third one"
     assert compute_viewpoint(View.TOP, np.zeros(3), None).position[1] > 4.0
 
