@@ -8,9 +8,9 @@ import typer
 
 from stream.vmc.output import VmcOutput
 from stream.vmc.sender import VmcError, VmcTarget
-from tools.cli import build_application
+from tools.arguments import create_vmc_outputs
+from tools.cli import build_application, join_vmc_values
 from tools.commands.options import Vmc
-from tools.outputs import create_vmc_outputs, join_vmc_values
 
 
 @pytest.mark.parametrize(

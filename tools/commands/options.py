@@ -9,8 +9,8 @@ import typer
 
 from config.settings import LOCAL_MODELS, Settings
 from tools.arguments import parse_seconds_range
+from tools.cli import VMC_OPTION
 from tools.commands.declaration import InProject
-from tools.outputs import VMC_OPTION
 
 if TYPE_CHECKING:
     from capture.recording.recording import RecordingSpec
@@ -47,11 +47,6 @@ TakeFile = Annotated[
 ]
 RecordingFile = Annotated[
     Path, typer.Argument(metavar="RECORDING", help="A recording (.mcap), or the folder of a session."), InProject("take")
-]
-DictionaryFile = Annotated[Path, typer.Option(metavar="FILE.sparse", help="The dictionary to write.")]
-PoseAtoms = Annotated[
-    int | None,
-    typer.Option("--atoms", min=1, max=100, metavar="T", help="Atoms of a pose: few, it is natural; many, it is as asked."),
 ]
 Motions = Annotated[
     list[Path] | None,
@@ -114,10 +109,6 @@ Scheduler = Annotated[
 
 # What is written.
 TakeFiles = Annotated[list[Path], typer.Option(metavar="FILE", help="Write .bvh, .csv, .glb, .vrma or .trc; repeatable.")]
-ForceTakeFiles = Annotated[
-    list[Path],
-    typer.Option(metavar="FILE", help="Write .bvh, .csv, .glb, .vrma, .trc, or with forces .mcap or .c3d; repeatable."),
-]
 TakeFps = Annotated[float, typer.Option(help="Frames a second of what is written.")]
 Retarget = Annotated[
     Path | None, typer.Option("--retarget", metavar="AVATAR", help="Move your own avatar: .vrm, or .glb of a humanoid.")

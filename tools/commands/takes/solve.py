@@ -9,7 +9,7 @@ import typer
 
 from config.optical import list_optical_sets
 from config.settings import Settings
-from tools.arguments import check_folders
+from tools.arguments import check_folders, open_database_or_default
 from tools.commands.declaration import add_settings_options
 from tools.commands.options import Database, Person
 from tools.progress import open_progress_bar
@@ -41,16 +41,14 @@ class SolveCommandOptions:
 def solve(settings: Settings, options: SolveCommandOptions) -> None:
     """Solve optical markers, labelled or not: labels, skeleton, poses; gaps are filled."""
     from config.files import write_atomically
-    from database.store import open_database
-    from tools.database.installed import open_default
-    from tools.export import plan_export_files, write_takes
+    from tools.export import plan_export_files, print_written, write_takes
     from tools.solve.report import build_report, build_take, format_report
     from tools.solve.solve import prepare_marker_file, solve_take
 
     check_folders(*options.out, *(() if options.report is None else (options.report,)))
     files = plan_export_files(options.take, options.out, ())
     take = prepare_marker_file(options.take, options.markers, options.person or "")
-    database = open_default() if options.database is None else open_database(options.database)
+    database = open_database_or_default(options.database)
     with open_progress_bar("solving") as progress:
         solved = solve_take(take, database, progress)
     written, report = build_take(solved), build_report(solved)
@@ -61,5 +59,4 @@ def solve(settings: Settings, options: SolveCommandOptions) -> None:
         text = json.dumps(report, indent=1) if as_json else "\n".join(format_report(report, None))
         write_atomically(options.report, text + "\n")
     write_takes(files, written)
-    for wanted in files:
-        typer.echo(f"{wanted.file}: {len(written)} frames ({wanted.format})")
+    print_written(files, len(written))

@@ -16,7 +16,7 @@ from reconstruct.models.style.file import write_style
 from reconstruct.models.style.learn.train import LearnOptions, fit_style
 from tests.support.commands import duocap
 
-ROOT = Path(__file__).resolve().parents[4]
+ROOT = Path(__file__).resolve().parents[3]
 FEET = {"leftFoot": [0.1, 0.09, 0.25], "rightFoot": [-0.1, 0.09, -0.1]}
 
 

@@ -7,9 +7,9 @@ import typer
 
 from config.errors import SourceError
 from config.settings import CAMERA_NAMES, Settings
-from tools.arguments import check_session_path, set_lag, set_model, set_styles
+from tools.arguments import check_session_path, create_vmc_outputs, set_lag, set_model, set_styles
 from tools.commands.declaration import InProject, add_settings_options
-from tools.commands.landmarks import set_landmarks
+from tools.commands.live.landmarks import set_landmarks
 from tools.commands.options import (
     PLAYED_FILES,
     WHICH_CAMERA,
@@ -26,7 +26,7 @@ from tools.commands.options import (
     VideoFps,
     Vmc,
 )
-from tools.outputs import create_vmc_outputs
+from tools.progress import open_status_line, print_note
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -65,7 +65,6 @@ def run(settings: Settings, options: RunOptions) -> None:
     from calibration.subject.subject import read_subject
     from stream.publish.publisher import choose_address
     from tools.database.installed import find_default_database
-    from tools.progress import open_status_line
     from tools.run.report import format_status
     from tools.run.run import LiveRun, run_live
     from tools.viewer import open_viewer
@@ -80,7 +79,7 @@ def run(settings: Settings, options: RunOptions) -> None:
         cameras,
         read_rig(options.rig, n_views=len(cameras)),
         performer,
-        options.database or find_default_database(_note),  # made here, once, rather than in a process that is waited for
+        options.database or find_default_database(print_note),  # made here, once, rather than in a process that is waited for
         options.fps,
         create_vmc_outputs(options.vmc),
         check_session_path(options.record),
@@ -147,10 +146,5 @@ def node(settings: Settings, options: NodeOptions) -> None:
         options.source,
         parse_control_address(options.connect),
         options.fps,
-        lambda words: _note(f"{options.camera} camera: {words}"),
+        lambda words: print_note(f"{options.camera} camera: {words}"),
     )
-
-
-def _note(words: str) -> None:
-    """Print a line on standard error."""
-    typer.echo(words, err=True)

@@ -10,7 +10,7 @@ import typer
 
 from config.errors import DuocapError
 from config.settings import Settings
-from tools.arguments import check_folders
+from tools.arguments import check_folders, check_time_span
 from tools.commands.declaration import InProject, add_settings_options
 from tools.commands.options import ImportOptions, Retarget, TakeFile
 from tools.export import FORMATS, ExportFile, plan_export_files, write_takes
@@ -84,12 +84,9 @@ def _check(files: list[ExportFile], options: ExportOptions) -> None:
     if any(wanted.format == "fbx" for wanted in files):
         find_blender()
     check_smoothing_window(options.smooth)
-    fps, from_s, to_s = options.fps, options.from_s, options.to_s
-    if fps is not None and not 0.0 < fps <= MAX_FPS:
-        raise DuocapError(f"--fps {fps:g}: must be above 0 and at most {MAX_FPS:g}")
-    if not 0.0 <= from_s < (float("inf") if to_s is None else to_s):
-        asked = f"--from {from_s:g}" + ("" if to_s is None else f" --to {to_s:g}")
-        raise DuocapError(f"{asked}: the times must be from 0 on, the second after the first")
+    if options.fps is not None and not 0.0 < options.fps <= MAX_FPS:
+        raise DuocapError(f"--fps {options.fps:g}: must be above 0 and at most {MAX_FPS:g}")
+    check_time_span(options.from_s, options.to_s)
 
 
 def _motion(file: Path) -> "RecordedMotion":
@@ -127,10 +124,9 @@ def _smoothed(motion: "RecordedMotion", window_s: float) -> "Take":
 def _part(take: "Take", options: ExportOptions) -> "Take":
     """Return the part of a take that is wanted, at the rate that is wanted."""
     from stream.take.resampling import resample_evenly
-    from stream.take.take import cut_take, prepare_for_engine
-    from stream.take.take import remove_root_motion as on_the_spot
+    from stream.take.take import cut_take, prepare_for_engine, remove_root_motion
 
-    part = cut_take(take, options.from_s, float("inf") if options.to_s is None else options.to_s)
+    part = cut_take(take, options.from_s, check_time_span(options.from_s, options.to_s))
     part = part if options.fps is None else resample_evenly(part, options.fps)
-    part = on_the_spot(part) if options.in_place else part
+    part = remove_root_motion(part) if options.in_place else part
     return prepare_for_engine(part) if options.engine else part

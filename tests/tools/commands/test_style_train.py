@@ -16,7 +16,7 @@ from reconstruct.pose import TrackingState
 from stream.export.bvh import write_bvh
 from stream.take.take import Take
 from tests.support.commands import Result, duocap
-from tests.tools.commands.test_export import recording
+from tests.tools.commands.takes.test_export import recording
 from tools.style.sources import StyleSources, find_main_skeleton, find_unbroken_ranges, read_motion_sources
 
 QUICK = ("--active", 15, "--steps", 3, "--latent", 2)

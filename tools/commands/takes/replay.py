@@ -8,12 +8,11 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from config.settings import Settings
-from tools.arguments import check_folders, check_recording_file, check_sources, set_lag, set_model, set_styles
+from tools.arguments import check_folders, check_recording_file, check_sources, create_vmc_outputs, set_lag, set_model, set_styles
 from tools.commands.declaration import InProject, add_settings_options
-from tools.commands.landmarks import set_landmarks
+from tools.commands.live.landmarks import set_landmarks
 from tools.commands.options import Database, Lag, Model, OptionalRig, OptionalSubject, RecordFile, StyleOptions, VideoOptions, Vmc
 from tools.export import FORMATS, ExportFile, check_apart, find_export_format
-from tools.outputs import create_vmc_outputs
 
 if TYPE_CHECKING:
     from calibration.camera import Rig

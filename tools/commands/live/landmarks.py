@@ -9,6 +9,7 @@ import typer
 
 from config.settings import LandmarkSettings, Settings
 from tools.commands.declaration import add_settings_options
+from tools.progress import print_note
 
 if TYPE_CHECKING:
     from config.markers import MarkerSet
@@ -36,7 +37,7 @@ def get(settings: Settings, options: LandmarksGetOptions) -> None:
     from tools.landmarks import get_weights
 
     typer.echo(f"Landmark models: {LICENCE}")
-    written = get_weights(options.model, options.given, lambda words: typer.echo(words, err=True))
+    written = get_weights(options.model, options.given, print_note)
     for file in written:
         typer.echo(f"{file}: SHA-256 as expected")
     if not written:
@@ -66,7 +67,5 @@ def set_landmarks(
         return settings
     from tools.landmarks import check_landmarks
 
-    check_landmarks(
-        settings.landmarks.model, ask_on_terminal if sys.stdin.isatty() else None, lambda words: typer.echo(words, err=True)
-    )
+    check_landmarks(settings.landmarks.model, ask_on_terminal if sys.stdin.isatty() else None, print_note)
     return settings

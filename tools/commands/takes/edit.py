@@ -1,6 +1,9 @@
 """`duocap edit`: parts of a take, smoothed, filled, relabelled, as a new recording; other names, deleting and bringing back."""
 
+import tempfile
+from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Literal
 
@@ -8,6 +11,7 @@ import typer
 
 from config.errors import DuocapError
 from config.settings import Settings
+from tools.arguments import open_database_or_default
 from tools.commands.declaration import add_settings_options
 from tools.commands.options import Database
 
@@ -57,10 +61,28 @@ def edit(settings: Settings, options: EditOptions) -> None:
         return
     if not edits and options.split is None:
         raise DuocapError("nothing to do; give --trim 2 8, --cut, --split, --smooth, --fill, --relabel, --rename or --delete")
-    from tools.edit import edit_take
+    _edit_take(options, edits)
 
-    for line in edit_take(options.take, edits, options.split, options.out, options.database):
-        typer.echo(line)
+
+def _edit_take(options: EditOptions, edits: "Sequence[Edit]") -> None:
+    """Write a take after edits to a new recording, or to two, and say what was done. Raises DuocapError."""
+    from stream.edit.edits import apply_edit, describe_edit, split_recording, write_edited
+    from stream.edit.files import find_free_file, name_edited_file
+    from stream.recording.recording import open_recording
+    from stream.take.read import find_recording
+
+    with tempfile.TemporaryDirectory(prefix="duocap-edit-") as folder:
+        recording = open_recording(find_recording(options.take, Path(folder)))
+        for edit in edits:
+            recording = apply_edit(recording, edit, partial(open_database_or_default, options.database))
+        parts = [recording] if options.split is None else list(split_recording(recording, options.split))
+        file = options.out or name_edited_file(options.take)
+        written = [write_edited(file, parts[0])]
+        written += [write_edited(find_free_file(file), part) for part in parts[1:]]
+        for edit in edits:
+            typer.echo(describe_edit(edit))
+        for path, part in zip(written, parts, strict=True):
+            typer.echo(f"{path}: {len(part.poses)} poses, {part.duration_s:.2f} s")
 
 
 def _collect_edits(options: EditOptions) -> "list[Edit]":

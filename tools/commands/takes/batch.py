@@ -37,20 +37,18 @@ class BatchOptions:
 @add_settings_options
 def batch(common: CommonOptions, options: BatchOptions) -> None:
     """Run many takes as one job, on all cores or on a cluster. What is done is not done again."""
-    from functools import partial
-
     from config.errors import DuocapError
     from tools.batch.batch import run_batch
     from tools.batch.job import read_job
     from tools.batch.report import DONE, FAILED, PAGE, UNDONE
     from tools.cluster import WorkerPlan
     from tools.interrupt import raise_on_interrupt
-    from tools.progress import open_progress_bar
+    from tools.progress import open_progress_bar, print_note
 
     job = read_job(options.places, options.out, common.set_values or (), common.config_file)
     plan = WorkerPlan(options.workers, options.scheduler, options.tls_ca, options.tls_cert, options.tls_key)
     with raise_on_interrupt(), open_progress_bar("batch") as progress:
-        result = run_batch(job, plan, partial(typer.echo, err=True), progress, retry=options.retry, send=options.send)
+        result = run_batch(job, plan, print_note, progress, retry=options.retry, send=options.send)
     n_failed, n_undone = result.count(FAILED), result.count(UNDONE)
     typer.echo(f"{result.count(DONE)} done, {result.n_run} of all run now, {n_failed} failed: {job.out / PAGE}")
     if result.lost:

@@ -7,9 +7,9 @@ from typing import Annotated
 import typer
 
 from config.settings import Settings
+from tools.arguments import create_vmc_outputs
 from tools.commands.declaration import add_settings_options
 from tools.commands.options import RecordingFile, Vmc
-from tools.outputs import create_vmc_outputs
 
 logger = logging.getLogger(__name__)
 
@@ -33,9 +33,9 @@ def play(settings: Settings, options: PlayOptions) -> None:
     from stream.recording.playback import select_playback_span
     from stream.recording.recording import open_recording
     from tools.interrupt import raise_on_interrupt
-    from tools.play import open_outlet
-    from tools.play import play_recording as run_play
     from tools.progress import open_progress_bar
+    from tools.replay.play import open_outlet
+    from tools.replay.play import play_recording as run_play
     from tools.run.supervisor import choose_session_name
 
     outputs, recording = create_vmc_outputs(options.vmc), find_take(options.recording)

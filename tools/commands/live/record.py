@@ -10,10 +10,10 @@ import typer
 from config.settings import Settings
 from tools.arguments import check_session_path, set_model
 from tools.commands.declaration import InProject, add_settings_options
-from tools.commands.landmarks import set_landmarks
+from tools.commands.live.landmarks import set_landmarks
+from tools.commands.live.run import order_cameras
 from tools.commands.options import CameraOptions, Database, LandmarkModel, Model, VideoFps
-from tools.commands.run import order_cameras
-from tools.progress import open_status_line
+from tools.progress import open_status_line, print_note
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -69,7 +69,7 @@ def record(settings: Settings, options: RecordOptions) -> None:
         cameras,
         read_rig(options.rig, n_views=len(cameras)),
         read_subject(options.subject),
-        options.database or find_default_database(_note),  # made here, once, rather than in a process that is waited for
+        options.database or find_default_database(print_note),  # made here, once, rather than in a process that is waited for
         options.fps,
         record=folder,
         seconds=options.seconds,
@@ -96,8 +96,3 @@ def _folder(settings: Settings, out: Path | None) -> Path:
             raise typer.BadParameter("a session is a folder; choose a name without .mcap", param_hint="--out")
         return named
     return choose_session_folder(find_recordings_folder(settings.stream.recordings), datetime.now()).absolute()
-
-
-def _note(words: str) -> None:
-    """Print a line on standard error."""
-    typer.echo(words, err=True)

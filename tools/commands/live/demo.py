@@ -9,11 +9,10 @@ from typing import TYPE_CHECKING, Annotated, Literal
 import typer
 
 from config.settings import Settings
-from tools.arguments import check_recording_file, set_model
+from tools.arguments import check_recording_file, create_vmc_outputs, set_model
 from tools.commands.declaration import add_settings_options
-from tools.commands.landmarks import set_landmarks
+from tools.commands.live.landmarks import set_landmarks
 from tools.commands.options import Headless, LandmarkModel, Model, RecordFile, Vmc
-from tools.outputs import create_vmc_outputs
 
 if TYPE_CHECKING:
     from stream.publish.fanout import OutputFactory
