@@ -7,14 +7,12 @@ import numpy as np
 import pytest
 
 from database.builtin import make_builtin_clip
-from database.clips import Clip, slice_clip
+from database.clips import slice_clip
 from database.files.read import read_clip
-from reconstruct.pose import TrackingState
-from stream.export.bvh import write_bvh
 from stream.recording.recording import open_recording
 from stream.take.from_recording import read_longest_motion
-from stream.take.take import Take
 from tests.support.commands import duocap
+from tests.support.files.takes import write_clip
 from tests.tools.commands.walked import Walked
 
 pytest.importorskip("pinocchio", reason='needs pinocchio: pip install "duocap[physics]"')
@@ -26,19 +24,10 @@ from tools.physics.motion import motion_from_clip
 WALK = make_builtin_clip("walk", None, 30.0, 3)
 
 
-def take_of(clip: Clip, rows: slice) -> Take:
-    """Return frames of a clip as a take."""
-    rotvec, root_m = clip.rotvec[rows].copy(), clip.root_m[rows].copy()
-    states = (TrackingState.TRACKING,) * len(root_m)
-    return Take(clip.skeleton, np.arange(len(root_m)) / clip.fps, states, rotvec, root_m)
-
-
 @pytest.fixture(scope="module")
 def walk(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Return a BVH of some steps."""
-    file = tmp_path_factory.mktemp("physics") / "walk.bvh"
-    write_bvh(file, take_of(WALK, slice(20, 80)))
-    return file
+    return write_clip(tmp_path_factory.mktemp("physics") / "walk.bvh", slice_clip(WALK, 20, 80))
 
 
 def test_forces_are_written_and_their_contacts_can_be_given_back(
@@ -161,8 +150,8 @@ def test_what_is_wrong_is_one_line(
     said: str,
 ) -> None:
     monkeypatch.chdir(tmp_path)
-    write_bvh(tmp_path / "short.bvh", take_of(WALK, slice(0, 2)))
-    write_bvh(tmp_path / "few.bvh", take_of(WALK, slice(0, 5)))
+    write_clip(tmp_path / "short.bvh", slice_clip(WALK, 0, 2))
+    write_clip(tmp_path / "few.bvh", slice_clip(WALK, 0, 5))
     lines = walk.read_text().splitlines()
     (tmp_path / "nan.bvh").write_text("\n".join([*lines[:-1], "nan " + lines[-1].partition(" ")[2]]) + "\n")
     (tmp_path / "m.trc").write_text("PathFileType\n")

@@ -9,16 +9,15 @@ import pytest
 from config.joints import JOINT_INDEX
 from database.builtin.bodies import build_person_skeleton
 from database.builtin.catalog import make_builtin_clip
+from database.clips import slice_clip
 from database.files.read import read_clip
 from reconstruct.models.physics.field.prepare import prepare_field_motion
 from reconstruct.models.physics.field.train import FieldMotion, FieldOptions
 from reconstruct.models.physics.synthesis.kinematics import compute_joint_positions
-from reconstruct.pose import TrackingState
-from stream.export.bvh import write_bvh
 from stream.recording.recording import open_recording
 from stream.take.from_recording import read_longest_motion
-from stream.take.take import Take
 from tests.support.commands import duocap
+from tests.support.files.takes import write_clip
 from tools.physics.animate import AnimateTask, animate_script
 from tools.physics.script import read_script
 from tools.physics.train import FieldTask, train_field_file
@@ -42,11 +41,7 @@ at = 2.5
 def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Return a folder with a walk."""
     place = tmp_path_factory.mktemp("animate")
-    clip = make_builtin_clip("walk", None, 60.0, 3)
-    n = 240
-    states = (TrackingState.TRACKING,) * n
-    take = Take(clip.skeleton, np.arange(n) / clip.fps, states, clip.rotvec[:n].copy(), clip.root_m[:n].copy())
-    write_bvh(place / "walk.bvh", take)
+    write_clip(place / "walk.bvh", slice_clip(make_builtin_clip("walk", None, 60.0, 3), 0, 240))
     return place
 
 
@@ -79,9 +74,7 @@ def test_a_script_becomes_a_motion_that_obeys(folder: Path, tmp_path: Path, caps
 def test_a_script_is_followed_where_it_asks_more(folder: Path, tmp_path: Path) -> None:
     """A foothold, a heavy segment, a spring, a path through points, and a pose of a file that is no motion, at the end."""
     walk = read_clip(folder / "walk.bvh")
-    rows = slice(150, 151)
-    pose = Take(walk.skeleton, np.zeros(1), (TrackingState.TRACKING,), walk.rotvec[rows].copy(), walk.root_m[rows].copy())
-    write_bvh(folder / "pose.bvh", pose)
+    write_clip(folder / "pose.bvh", slice_clip(walk, 150, 151))
     field = tmp_path / "walk.forces"
     train_field_file(
         FieldTask([folder / "walk.bvh"], options=FieldOptions(60, steps=5)), *_motions(folder), field, lambda *_: None
@@ -186,9 +179,7 @@ def test_what_cannot_be_had_is_made_as_near_as_can_be_and_told(
     text, told = INFEASIBLE[case]
     if not (folder / "walk.forces").exists():
         duocap(capsys, "physics", "train", folder / "walk.bvh", "--out", folder / "walk.forces", "--inducing", 60, "--steps", 3)
-    small = make_builtin_clip("walk", build_person_skeleton(1.3), 60.0, 3)
-    states = (TrackingState.TRACKING,) * small.n_frames
-    write_bvh(folder / "child.bvh", Take(small.skeleton, np.arange(small.n_frames) / 60.0, states, small.rotvec, small.root_m))
+    write_clip(folder / "child.bvh", make_builtin_clip("walk", build_person_skeleton(1.3), 60.0, 3))
     script, out = tmp_path / "s.toml", tmp_path / "x.bvh"
     script.write_text(text)
     done = duocap(capsys, "physics", "animate", script, "--motions", folder, "--out", out, "--steps", 4)

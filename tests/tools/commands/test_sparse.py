@@ -7,15 +7,12 @@ import pytest
 
 from config.joints import JOINT_INDEX
 from database.builtin import make_builtin_clip
-from database.clips import Clip
 from database.files.read import read_clip
 from database.geometry.kinematics import compute_forward_kinematics
 from reconstruct.models.sparse.dictionary import restore_poses
 from reconstruct.models.sparse.model import read_dictionary
-from reconstruct.pose import TrackingState
-from stream.export.bvh import write_bvh
-from stream.take.take import Take
 from tests.support.commands import duocap
+from tests.support.files.takes import write_clip
 
 OPTIONS = ("--atoms", "60", "--iterations", "4")
 FEET = {"leftFoot": [0.1, 0.09, 0.25], "rightFoot": [-0.1, 0.09, -0.1]}
@@ -74,13 +71,6 @@ def test_a_motion_follows_curves_as_in_a_style(dictionary: Path, tmp_path: Path,
     assert done.status == 0 and "frames, 1.00 s" in done.out and "hips       off by" in done.out
 
 
-def take_of(clip: Clip, rotvec: np.ndarray) -> Take:  # type: ignore[type-arg]
-    """Return poses as a take."""
-    n = len(rotvec)
-    states = (TrackingState.TRACKING,) * n
-    return Take(clip.skeleton, np.arange(n) / clip.fps, states, rotvec, clip.root_m[:n].copy())
-
-
 def test_wild_joints_are_mended_and_told_and_the_others_stay(
     dictionary: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -88,7 +78,7 @@ def test_wild_joints_are_mended_and_told_and_the_others_stay(
     arm = JOINT_INDEX["leftUpperArm"]
     rotvec = clip.rotvec[:40].copy()
     rotvec[10:13, arm] += [1.2, 0.0, 0.8]
-    write_bvh(tmp_path / "wild.bvh", take_of(clip, rotvec))
+    write_clip(tmp_path / "wild.bvh", clip, rotvec)
     done = duocap(capsys, "sparse", "denoise", tmp_path / "wild.bvh", "--dictionary", dictionary, "--out", tmp_path / "clean.bvh")
     assert done.status == 0 and "single joints far from what the others tell" in done.out and "leftLowerArm in" in done.out
     clean = read_clip(tmp_path / "clean.bvh")
@@ -103,7 +93,7 @@ def test_noise_in_all_joints_becomes_less(dictionary: Path, tmp_path: Path, caps
     clip = make_builtin_clip("walk", None, 30.0, 3)
     rotvec = clip.rotvec[:40].copy()
     rotvec[:, 1:] += 0.1 * np.random.default_rng(1).standard_normal(rotvec[:, 1:].shape)
-    write_bvh(tmp_path / "rough.bvh", take_of(clip, rotvec))
+    write_clip(tmp_path / "rough.bvh", clip, rotvec)
     done = duocap(capsys, "sparse", "denoise", tmp_path / "rough.bvh", "--dictionary", dictionary, "--out", tmp_path / "c.bvh")
     assert done.status == 0 and "40 of 40 frames cleaned" in done.out
     true, rough = (compute_forward_kinematics(clip.skeleton, each, clip.root_m[:40])[1] for each in (clip.rotvec[:40], rotvec))
@@ -119,12 +109,12 @@ def test_rest_poses_stay_and_unknown_motion_is_doubted(
     rotvec = clip.rotvec[:12].copy()
     rotvec[:4, 1:] = 0.0
     rotvec[4:, JOINT_INDEX["leftUpperArm"]] += [0.0, 0.0, 2.0]
-    write_bvh(tmp_path / "t.bvh", take_of(clip, rotvec))
+    write_clip(tmp_path / "t.bvh", clip, rotvec)
     done = duocap(capsys, "sparse", "denoise", tmp_path / "t.bvh", "--dictionary", dictionary, "--out", tmp_path / "c.bvh")
     assert done.status == 0 and "8 of 12 frames cleaned" in done.out
     assert "4 of 12 frames are rest poses" in done.err and "it may not know such motion" in done.err
     np.testing.assert_allclose(read_clip(tmp_path / "c.bvh").rotvec[:4, 1:], 0.0, atol=1e-4)
-    write_bvh(tmp_path / "rest.bvh", take_of(clip, rotvec[:4]))
+    write_clip(tmp_path / "rest.bvh", clip, rotvec[:4])
     done = duocap(capsys, "sparse", "denoise", tmp_path / "rest.bvh", "--dictionary", dictionary, "--out", tmp_path / "d.bvh")
     assert done.status == 1 and "nothing but rest poses" in done.err
 
@@ -133,7 +123,7 @@ def test_a_dragged_hand_is_followed_as_far_as_few_atoms_allow(
     dictionary: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     clip = make_builtin_clip("walk", None, 30.0, 3)
-    write_bvh(tmp_path / "t.bvh", take_of(clip, clip.rotvec[:10]))
+    write_clip(tmp_path / "t.bvh", clip, clip.rotvec[:10])
     drag = ("sparse", "drag", tmp_path / "t.bvh", "--dictionary", dictionary, "--move", "leftHand=0.05,0.4,0.1", "--at", "0.1")
     went = {}
     for atoms in (1, 24):
@@ -187,13 +177,7 @@ def test_what_is_open_or_cannot_be_is_flagged_and_a_pose_written(
         (("complete", "c.toml", "--constraints", "c.toml", "--out", "p.bvh"), "not a pose dictionary"),
         (("complete", "DICTIONARY", "--constraints", "empty.toml", "--out", "p.bvh"), "nothing is asked of a pose"),
         (("complete", "DICTIONARY", "--constraints", "mean.toml", "--out", "p.bvh"), "give the joint's rotation"),
-        (("complete", "DICTIONARY", "--out", "p.bvh"), "nothing is asked of the pose"),
-        (
-            ("complete", "DICTIONARY", "--constraints", "c.toml", "--joints", "hips", "--out", "p.bvh"),
-            "--joints is for --trajectory",
-        ),
         (("complete", "DICTIONARY", "--constraints", "share.toml", "--out", "p.bvh"), "shares are for `duocap style pose`"),
-        (("complete", "DICTIONARY", "--constraints", "c.toml", "--fps", "0", "--out", "p.bvh"), "from 1 to 240"),
         (("denoise", "c.toml", "--dictionary", "DICTIONARY", "--out", "p.bvh"), "cannot be read as motion"),
         (("denoise", "gone.bvh", "--dictionary", "DICTIONARY", "--out", "p.bvh"), "gone.bvh: no such file; give a motion"),
         (("denoise", "c.toml", "--dictionary", "DICTIONARY", "--out", "p.bvh", "--noise", "0"), "from 0.1 to 500 mm"),

@@ -13,9 +13,9 @@ from database.store import write_database
 from reconstruct.models.style.features import build_training_poses
 from reconstruct.models.style.file import read_style, read_style_and_origin
 from reconstruct.pose import TrackingState
-from stream.export.bvh import write_bvh
 from stream.take.take import Take
 from tests.support.commands import Result, duocap
+from tests.support.files.takes import write_clip
 from tests.tools.commands.takes.test_export import recording
 from tools.style.sources import StyleSources, find_main_skeleton, find_unbroken_ranges, read_motion_sources
 
@@ -25,15 +25,6 @@ QUICK = ("--active", 15, "--steps", 3, "--latent", 2)
 def train(capsys: pytest.CaptureFixture[str], *words: object) -> Result:
     """Run `duocap style train`, quickly."""
     return duocap(capsys, "style", "train", *words, *QUICK)
-
-
-def bvh(file: Path, clip: Clip) -> Path:
-    """Write a clip as BVH."""
-    seconds = np.arange(clip.n_frames) / clip.fps
-    write_bvh(
-        file, Take(clip.skeleton, seconds, (TrackingState.TRACKING,) * clip.n_frames, clip.rotvec.copy(), clip.root_m.copy())
-    )
-    return file
 
 
 def test_a_builtin_motion(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -58,7 +49,7 @@ def test_the_same_command_gives_the_same_file(tmp_path: Path, capsys: pytest.Cap
 
 def test_bvh_files_and_a_part_of_them(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     clip = make_builtin_clip("walk", fps=60.0)
-    file = bvh(tmp_path / "steps.bvh", clip)
+    file = write_clip(tmp_path / "steps.bvh", clip)
     assert train(capsys, file, "--from", 1, "--to", 3, "--out", tmp_path / "x.style").status == 0
     style = read_style(tmp_path / "x.style")
     wanted = build_training_poses([slice_clip(clip, 60, 180)])
@@ -117,8 +108,8 @@ def test_pauses_of_the_cameras_end_a_stretch() -> None:
 def test_motions_of_different_bodies(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     child = make_builtin_clip("wave", build_person_skeleton(1.2))
     files = [
-        bvh(tmp_path / "tall.bvh", make_builtin_clip("walk", build_person_skeleton(1.8))),
-        bvh(tmp_path / "small.bvh", child),
+        write_clip(tmp_path / "tall.bvh", make_builtin_clip("walk", build_person_skeleton(1.8))),
+        write_clip(tmp_path / "small.bvh", child),
     ]
     result = train(capsys, *files, "--frames", 40, "--out", tmp_path / "x.style")
     assert result.status == 0 and "of 2 bodies" in result.out and "1.8" in result.out
@@ -155,12 +146,9 @@ def test_what_cannot_be_learned_from(
     words: tuple[str, ...], told: str, tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.chdir(tmp_path)
-    still = make_builtin_clip("idle", fps=30.0)
-    n = 40
-    bvh(
-        Path("still.bvh"),
-        Clip("still", still.skeleton, 30.0, np.tile(still.rotvec[0], (n, 1, 1)), np.tile(still.root_m[0], (n, 1))),
-    )
+    idle = make_builtin_clip("idle", fps=30.0)
+    still = np.tile(idle.rotvec[0], (40, 1, 1)), np.tile(idle.root_m[0], (40, 1))
+    write_clip(Path("still.bvh"), Clip("still", idle.skeleton, 30.0, *still))
     for name in ("points.c3d", "broken.bvh", "other.mcap"):
         Path(name).write_bytes(b"something else")
     Path("folder").mkdir()

@@ -190,10 +190,8 @@ def test_three_videos_give_one_take_and_an_overlay_of_all(
     ("words", "changed", "said"),
     [
         ((), {"third": None}, "a rig of 3 cameras (left, right, third), but 2 were given"),
-        ((), {"rig": "rig.toml"}, "a rig of 2 cameras (left, right), but 3 were given"),
         (("--cameras", "left,right"), {}, "3 views for the cameras left, right"),
         (("--cameras", "left,left,third"), {}, "each once, of left, right, third"),
-        (("--cameras", "left,right,top"), {}, "no camera 'top'; it has left, right, third"),
         (("--cameras", "third,left,right"), {"timestamps": "clip.csv"}, "2 columns of times for 3 cameras"),
     ],
 )
@@ -257,20 +255,6 @@ def test_one_video_is_enough(walked: Walked, tmp_path: Path, capsys: pytest.Capt
     video.release()
 
 
-@pytest.mark.slow
-def test_the_papers_model(walked: Walked, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    """The same bytes again, however the model is asked for; other bytes by the other model."""
-
-    def motion(*words: object) -> bytes:
-        result = duocap(capsys, *walked.replay_words("--out", tmp_path / "a.csv", "--no-publish", *words))
-        assert result.status == 0, result.err
-        return (tmp_path / "a.csv").read_bytes()
-
-    paper = motion("--model", "paper")
-    assert paper == motion("--set", "solve.model=paper")
-    assert paper != motion("--model", "gaussian", "--set", "solve.model=paper")  # the option is the stronger
-
-
 @pytest.mark.parametrize(
     ("changed", "said"),
     [
@@ -312,16 +296,6 @@ def test_wrong_usage(walked: Walked, capsys: pytest.CaptureFixture[str], words: 
 def test_an_unknown_local_model_is_named_before_any_work(walked: Walked, capsys: pytest.CaptureFixture[str]) -> None:
     result = duocap(capsys, *walked.replay_words("--set", "solve.model=papper"))
     assert result.status == 1 and "solve.model = 'papper': no such local model; expected one of gaussian, paper" in result.last
-
-
-def test_a_rig_of_one_camera_has_no_other(walked: Walked, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    text = (walked.folder / "rig.toml").read_text(encoding="utf-8")
-    alone = text.partition("[cam_1]")[0] + "[metadata]" + text.partition("[metadata]")[2]
-    (tmp_path / "rig.toml").write_text(alone, encoding="utf-8")
-    rig = str(tmp_path / "rig.toml")
-    assert "a rig of 1 camera (left), but 2 were given" in duocap(capsys, *walked.replay_words(rig=rig)).last
-    other = duocap(capsys, *walked.replay_words("--camera", "right", right=None, rig=rig)).last
-    assert "no camera 'right'; it has left" in other
 
 
 def opened(walked: Walked, left: Path, right: Path, stamps: bool = True) -> CaptureRecording:
