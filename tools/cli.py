@@ -138,13 +138,13 @@ def build_application(asked_for: str | None) -> typer.Typer:
     app.callback(invoke_without_command=True)(run_root)
     for name, entry in COMMANDS.items():
         if name != asked_for:
-            app.command(name, help=entry.help)(_refuse_unimported)
+            app.command(name, help=entry.help)(lambda: None)  # never called
             continue
         module = importlib.import_module(entry.module)
         if entry.is_group:
             module.app.info.no_args_is_help = True
             if module.app.registered_callback is None:
-                module.app.callback()(_group_callback)  # keeps a group a group even while it has a single command
+                module.app.callback()(lambda: None)  # keeps a group a group even while it has a single command
             for command in module.app.registered_commands:
                 if not (command.cls and issubclass(command.cls, Command)):  # one with a class of its own keeps it
                     command.cls = Command
@@ -181,12 +181,3 @@ def run_application(arguments: Sequence[str] | None = None) -> None:
     words = join_vmc_values(sys.argv[1:] if arguments is None else arguments)
     asked_for = next((word for word in words if not word.startswith("-")), None)
     build_application(asked_for)(words, prog_name="duocap", default_map=list_project_defaults(asked_for))
-
-
-def _group_callback() -> None:
-    """Stand as the callback of a group."""
-
-
-def _refuse_unimported() -> None:
-    """Stand for a command that was not asked for; never runs."""
-    raise AssertionError("the asked-for command is always imported")

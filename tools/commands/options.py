@@ -15,6 +15,7 @@ from tools.commands.declaration import InProject
 if TYPE_CHECKING:
     from capture.recording.recording import RecordingSpec
     from database.files.retarget import ImportHints
+    from tools.style.inputs import PoseInputs
 
 RIG_HELP = "The cameras: rig.toml."
 SUBJECT_HELP = "The performer: subject.toml (duocap calibrate subject)."
@@ -262,3 +263,11 @@ class PoseInputOptions:
         str | None, typer.Option(metavar="A,B", help="Which joints of it, such as leftHand,leftFoot,rightFoot.")
     ] = None
     fps: TakeFps = 30.0
+
+    def create_inputs(self, out: Sequence[Path]) -> "PoseInputs":
+        """Return what is asked of the pose, to be written to files. Raises DuocapError: nothing, or what does not go together."""
+        from tools.style.inputs import PoseInputs, check_pose_inputs
+
+        inputs = PoseInputs(self.constraints, self.rig, self.trajectory, self.joints, self.fps)
+        check_pose_inputs(inputs, out)
+        return inputs

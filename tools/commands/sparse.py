@@ -89,12 +89,10 @@ def complete(_settings: Settings, options: SparseCompleteOptions) -> None:
     """Complete poses of which a few points are known, in space or in pictures, or move along curves."""
     from tools.export import finish_take, plan_export_files
     from tools.sparse.complete import CompletionTask, complete_poses
-    from tools.style.inputs import PoseInputs, check_pose_inputs
 
     points = options.points
-    inputs = PoseInputs(points.constraints, points.rig, points.trajectory, points.joints, points.fps)
     files = plan_export_files(options.dictionary, options.out, ())
-    check_pose_inputs(inputs, options.out)
+    inputs = points.create_inputs(options.out)
     with open_progress_bar("pose") as progress:
         result = complete_poses(CompletionTask(options.dictionary, inputs, points.skeleton, options.atoms), progress)
     finish_take(files, result, "pose")

@@ -135,13 +135,12 @@ def pose(_settings: Settings, options: StylePoseOptions) -> None:
     from reconstruct.models.style.synthesis.synthesizer import Synthesizer
     from tools.export import finish_take, plan_export_files
     from tools.kernels import compile_kernels
-    from tools.style.inputs import UNKNOWN_FLOOR, PoseInputs, check_pose_inputs, read_pose_inputs
+    from tools.style.inputs import UNKNOWN_FLOOR, read_pose_inputs
     from tools.style.pose import solve_request
 
     points = options.points
-    inputs = PoseInputs(points.constraints, points.rig, points.trajectory, points.joints, points.fps)
     files = plan_export_files(options.styles[0], options.out, ())
-    check_pose_inputs(inputs, options.out)
+    inputs = points.create_inputs(options.out)
     subject = None if points.skeleton is None else read_subject(points.skeleton)
     styles = [read_style(file) for file in options.styles]
     request, cameras = read_pose_inputs(inputs, len(styles), subject)

@@ -16,7 +16,7 @@ from calibration.subject.props import find_props
 from calibration.subject.subject import Subject
 from calibration.world import compute_motion_between, place_rig_in_world
 from capture.clock import now_ns
-from capture.packets import Blobs, Frame, MarkerFrame, Views
+from capture.packets import MarkerFrame, Views
 from capture.recording.recording import CaptureRecording
 from capture.stereo.check import check_rig_fits
 from capture.timing.grouping import GroupingCounts
@@ -141,7 +141,7 @@ def replay_recording(
     result = ReplayResult(pipeline.rig, hidden_mm={name: [] for name in hidden})
     begun_ns, first_ns = now_ns(), 0
     synchroniser = recording.synchroniser(settings.time)
-    seen = recording.pairs(now_ns, watch.frame if watch is not None else _ignore_blobs, synchroniser)
+    seen = recording.pairs(now_ns, watch.frame if watch is not None else lambda frame, blobs: None, synchroniser)
     with open_styles(pipeline, how.style) as styles:
         for n, (pair, decode_ns, detect_ns) in enumerate(seen):
             if how.realtime:
@@ -171,10 +171,6 @@ def replay_recording(
     if not result.poses:
         raise DuocapError(f"{recording.spec.name}: no frames, or none of one moment; expected recordings of the same moments")
     return result
-
-
-def _ignore_blobs(frame: Frame, blobs: Blobs) -> None:
-    """Ignore blobs: nobody watches."""
 
 
 def check_rig_fits_recording(recording: CaptureRecording, rig: Rig) -> None:

@@ -13,7 +13,7 @@ from stream.take.read import find_recording, read_take
 from stream.take.recorded import write_recording
 from tests.support.commands import duocap
 from tests.support.files.bvh import MIXAMO, renamed, small, written
-from tools.pose import PoseTask, open_posing_page, sort_files_by_kind
+from tools.pose import PoseTask, open_posing_page, prepare_posing, sort_files_by_kind
 
 
 def test_a_motion_is_exported_with_what_was_found_of_it(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
@@ -76,7 +76,8 @@ def test_posing_begins_with_a_take(tmp_path: Path) -> None:
     assert given.take == file and given.session is None
     from config.settings import Settings
 
-    app = open_posing_page(PoseTask(Settings(), model="local", take=given.take, browser=False), lambda line: None).app
+    task = PoseTask(Settings(), model="local", take=given.take, browser=False)
+    app, _ = open_posing_page(prepare_posing(task, lambda line: None), task.settings.viewer)
     try:
         keys = app.session.document.keys
         assert len(keys) == 16 and keys[1].time_s == pytest.approx(0.25, abs=0.02)
