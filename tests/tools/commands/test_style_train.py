@@ -57,13 +57,6 @@ def test_bvh_files_and_a_part_of_them(tmp_path: Path, capsys: pytest.CaptureFixt
     assert np.allclose(style.features, wanted.features, atol=1e-4)
 
 
-def test_an_amc_of_the_motion_database(motion_dir: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    file = motion_dir / "cmu" / "subjects" / "07" / "07_01.amc"
-    result = train(capsys, file, "--out", tmp_path / "x.style")
-    assert result.status == 0 and "of 07_01; 77 of 77 at 30 Hz" in result.out
-    assert read_style(tmp_path / "x.style").skeleton.name == "07"
-
-
 def test_clips_of_a_database(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     clips = [
         replace(make_builtin_clip(motion, fps=60.0), name=name)

@@ -2,17 +2,14 @@
 
 import re
 from collections.abc import Sequence
-from dataclasses import replace
 from pathlib import Path
 
-import numpy as np
 import pytest
 
-from calibration.camera import Rig, compute_relative_pose
+from calibration.camera import Rig
 from calibration.formats.rig_toml import read_rig_toml, write_rig_toml
-from calibration.placement import place_rig
 from database.geometry.rotations import compute_geodesic_rad
-from tests.calibration.wand.scenes import SIZE, Wave, wand_rig, write_wand_videos
+from tests.calibration.wand.scenes import Wave, wand_rig, write_wand_videos
 from tests.support.commands import duocap
 
 PATH = Wave(seed=3)
@@ -51,37 +48,6 @@ def test_from_videos_to_a_rig(folder: Path, tmp_path: Path, capsys: pytest.Captu
     check(rig)
     assert rig.grade in ("pass", "poor") and 0.0 < rig.error_px < 0.3 and not rig.floor_known
     assert (tmp_path / "rig.png").stat().st_size > 20_000
-
-
-@pytest.mark.slow
-def test_three_videos_become_a_rig_of_three(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    """The third camera stands between the others, a little higher."""
-    two = wand_rig()
-    middle = place_rig(SIZE, 60.0, (0.0, 1.7, 3.4), (2.0, 1.0, 3.0), (0.05, 1.0, 0.0)).cameras[0]
-    truth = Rig((*two.cameras, replace(middle, name="middle")))
-    files = write_wand_videos(tmp_path, truth, PATH, 9.0)
-    write_rig_toml(tmp_path / "lenses.toml", truth)
-    out = tmp_path / "rig.toml"
-    names = [file.name for file in files]
-    words = ("--intrinsics", str(tmp_path / "lenses.toml"), "--length", "500", "--out", str(out))
-    status, said, wrong = run(tmp_path, capsys, *words, sources=names)
-    assert status == 0, said + wrong
-    rig = read_rig_toml(out)
-    assert [camera.name for camera in rig.cameras] == ["left", "right", "middle"] and "weakest link" in said
-    for ours, true in zip(rig.cameras, truth.cameras, strict=True):
-        (R, t), (true_R, true_t) = compute_relative_pose(rig.cameras[0], ours), compute_relative_pose(truth.cameras[0], true)
-        assert compute_geodesic_rad(R, true_R) < 0.002 and np.linalg.norm(t - true_t) < 0.006
-
-
-@pytest.mark.slow
-def test_focal_lengths_from_a_field_of_view(folder: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    """The true field of view is 60 degrees and the lenses bend a little; the verdict does not let that pass."""
-    out = tmp_path / "rig.toml"
-    status, said, _ = run(folder, capsys, "--fov", "64", "--focal", "--length", "500", "--out", str(out), "--no-picture")
-    assert status == 0, said
-    assert "verdict: poor" in said and "distortion was taken to be none" in said
-    check(read_rig_toml(out), 0.05, 0.03)
-    assert not (tmp_path / "rig.png").exists()
 
 
 @pytest.mark.parametrize(
