@@ -153,6 +153,13 @@ def check_session_path(name: Path | None) -> Path | None:
     return name
 
 
+def check_range(option: str, value: float | None, limits: tuple[float, float], unit: str = "mm") -> None:
+    """Raise typer.BadParameter unless the value of an option is within limits, or not given."""
+    low, high = limits
+    if value is not None and not low <= value <= high:
+        raise typer.BadParameter(f"{value:g} {unit}; expected {low:g} to {high:g} {unit}", param_hint=option)
+
+
 def check_time_span(from_s: float, to_s: float | None) -> float:
     """Return the time of --to, inf where it is not given. Raises DuocapError: it is not after that of --from."""
     end_s = math.inf if to_s is None else to_s

@@ -24,11 +24,10 @@ from tools.database.installed import find_default_database
 from tools.export import ExportFile, write_take
 from tools.progress import open_progress_bar, print_note, print_warnings
 from tools.replay.given import detect_video_parts, read_journal_parts
-from tools.replay.offline import solve_replay_offline
 from tools.replay.opening import open_session
 from tools.replay.outlet import create_replay_watch, open_replay_sink
 from tools.replay.overlay import write_overlay
-from tools.replay.replay import ReplayResult, ReplayWay, disable_live_filter, smooth_result
+from tools.replay.replay import ReplayResult, ReplayWay, disable_live_filter, smooth_result, solve_replay_offline
 from tools.replay.replay import replay_recording as run_replay
 from tools.replay.report import format_left_out, format_replay_report
 from tools.replay.session import replay_session
