@@ -5,7 +5,7 @@ relative to it.
 """
 
 import difflib
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from itertools import takewhile
@@ -103,7 +103,7 @@ def _read_tasks(table: Mapping[str, Any], file: Path, common: Mapping[str, Any])
     """Return the tasks of a job file. common: settings that are stronger than its own. Raises JobError."""
     _check_keys(table, TOP, str(file))
     folder = file.absolute().parent
-    makers = {
+    makers: dict[str, Callable[..., Iterator[BatchTask]]] = {
         "replay": _build_replays,
         "solve": partial(_build_changes, kind=SOLVE),
         "export": partial(_build_changes, kind=EXPORT),
