@@ -10,8 +10,9 @@ from typing import Final
 
 import numpy as np
 
-from config.arrays import Bools, Bytes, Floats, Singles
+from config.arrays import Bytes, Floats, Singles
 from config.joints import JOINT_INDEX
+from database.clips import find_runs
 from database.geometry.kinematics import compute_forward_kinematics
 from database.geometry.skeleton import Skeleton
 from database.store import PoseDatabase
@@ -103,18 +104,12 @@ def _label_points(over_m: Floats, speed: Floats, shortest: int, jump: int) -> By
     """
     near = over_m < LOW_M
     labels = near & (speed < SLOW_M_S)
-    for first, stop in _find_true_runs(np.logical_not(near.any(axis=1))):
+    for first, stop in find_runs(np.logical_not(near.any(axis=1))):
         if stop - first > jump:
             labels[first:stop] = speed[first:stop] < STILL_M_S
     for column in labels.T:
         for value in (False, True):  # gaps first: a flicker must not cost the contact around it
-            for first, stop in _find_true_runs(column == value):
+            for first, stop in find_runs(column == value):
                 if first > 0 and stop < len(column) and stop - first < shortest:
                     column[first:stop] = not value
     return labels.astype(np.uint8)
-
-
-def _find_true_runs(flags: Bools) -> list[list[int]]:
-    """Return where every run of true flags begins and ends, the end excluded."""
-    edges = np.diff(flags, prepend=False, append=False)
-    return np.flatnonzero(edges).reshape(-1, 2).tolist()

@@ -68,7 +68,8 @@ class PartTask:
             f"{SCHEMA} {_digest_code()} {o.fps} {o.graph} {o.thin_rad} {o.skip_bad}".encode(), digest_size=16
         )
         for job in self.jobs:
-            digest.update(f"{job.path.stem} {job.left_out} {_digest_skeletons_beside(job.path)}".encode() + job.digest)
+            skeletons = _digest_folder_skeletons(job.path.parent) if job.path.suffix.lower() == ".amc" else ""
+            digest.update(f"{job.path.stem} {job.left_out} {skeletons}".encode() + job.digest)
         return digest.hexdigest()
 
 
@@ -86,16 +87,11 @@ def _digest_code() -> str:
 
 @cache
 def _digest_folder_skeletons(folder: Path) -> str:
-    """Return a digest of a folder's skeletons."""
+    """Return a digest of a folder's skeletons, one of which is that of an AMC file."""
     digest = hashlib.blake2b(digest_size=8)
     for path in sorted(path for path in folder.iterdir() if path.suffix.lower() == ".asf"):
         digest.update(path.name.encode() + path.read_bytes())
     return digest.hexdigest()
-
-
-def _digest_skeletons_beside(path: Path) -> str:
-    """Return a digest of the skeletons that an AMC file's may be one of."""
-    return _digest_folder_skeletons(path.parent) if path.suffix.lower() == ".amc" else ""
 
 
 def plan_parts(

@@ -3,8 +3,11 @@
 The options themselves: tools/commands/options.py.
 """
 
+import math
 import tempfile
+from collections.abc import Sequence
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -16,6 +19,7 @@ from config.settings import Settings
 
 if TYPE_CHECKING:
     from database.store import PoseDatabase
+    from stream.publish.fanout import OutputFactory
 
 
 def set_styles(settings: Settings, style: Path | None, save_style: Path | None, no_style: bool) -> Settings:
@@ -64,6 +68,19 @@ def set_lag(settings: Settings, lag_s: float | None) -> Settings:
     return settings if lag_s is None else replace(settings, label=replace(settings.label, lag_s=lag_s))
 
 
+def create_vmc_outputs(values: Sequence[str] | None) -> tuple["OutputFactory", ...]:
+    """Return factories of the VMC outputs asked for, picklable. Raises VmcError: what is no target, or cannot be found."""
+    if not values:
+        return ()
+    from stream.vmc.output import VmcOutput
+    from stream.vmc.sender import parse_vmc_target, resolve_target
+
+    targets = [parse_vmc_target(value) for value in values]
+    for target in targets:
+        resolve_target(target)  # rather now, in one line, than from another process after a minute of getting ready
+    return tuple(partial(VmcOutput, target) for target in targets)
+
+
 def check_folders(*files: Path | None) -> None:
     """Raise DuocapError unless every file to be written has a folder to go to: better now than after the work."""
     for file in files:
@@ -78,6 +95,12 @@ def _is_writable(folder: Path) -> bool:
             return True
     except OSError:
         return False
+
+
+def check_suffix(what: str, file: Path, suffix: str) -> None:
+    """Raise DuocapError unless the name of a file to be written, of what it says, ends as it should."""
+    if file.suffix.lower() != suffix:
+        raise DuocapError(f"--out {file}: the file of a {what} ends with {suffix}; give a name such as walk{suffix}")
 
 
 def check_picture(option: str, file: Path | None) -> None:
@@ -128,6 +151,22 @@ def check_session_path(name: Path | None) -> Path | None:
     if not _is_writable(name.parent):
         raise DuocapError(f"{name}: cannot be made; choose a name in an existing folder that you may write to")
     return name
+
+
+def check_range(option: str, value: float | None, limits: tuple[float, float], unit: str = "mm") -> None:
+    """Raise typer.BadParameter unless the value of an option is within limits, or not given."""
+    low, high = limits
+    if value is not None and not low <= value <= high:
+        raise typer.BadParameter(f"{value:g} {unit}; expected {low:g} to {high:g} {unit}", param_hint=option)
+
+
+def check_time_span(from_s: float, to_s: float | None) -> float:
+    """Return the time of --to, inf where it is not given. Raises DuocapError: it is not after that of --from."""
+    end_s = math.inf if to_s is None else to_s
+    if not 0.0 <= from_s < end_s:
+        asked = f"--from {from_s:g}" + ("" if to_s is None else f" --to {to_s:g}")
+        raise DuocapError(f"{asked}: the times must be from 0 on, the second after the first")
+    return end_s
 
 
 def parse_seconds_range(text: str | None, option: str) -> tuple[float, float] | None:

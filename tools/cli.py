@@ -14,7 +14,6 @@ from typing import Annotated, Any
 import typer
 from typer.core import TyperArgument, TyperCommand, TyperGroup
 
-from tools.outputs import join_vmc_values
 from tools.project_file import read_project_file
 
 
@@ -51,6 +50,7 @@ def _format_usage(argument: TyperArgument) -> str:
     return name if argument.required or name.startswith("[") else f"[{name}]"
 
 
+VMC_OPTION = "--vmc"
 VERSION_FLAG = typer.Option("--version", help="Print the version and end.")
 
 
@@ -64,31 +64,33 @@ class CommandEntry:
 
 
 COMMANDS = {
-    "start": CommandEntry("tools.commands.start", False, "Open the start page: from cameras to a recorded take, in a browser."),
-    "demo": CommandEntry("tools.commands.demo", False, "Track a simulated performer; report how well it went."),
+    "start": CommandEntry(
+        "tools.commands.live.start", False, "Open the start page: from cameras to a recorded take, in a browser."
+    ),
+    "demo": CommandEntry("tools.commands.live.demo", False, "Track a simulated performer; report how well it went."),
     "database": CommandEntry("tools.commands.database", True, "Get, build and choose motion databases."),
     "calibrate": CommandEntry("tools.commands.calibrate.group", True, "Measure cameras, floor and performer, and judge it."),
-    "doctor": CommandEntry("tools.commands.doctor", False, "Say what hinders a run on this machine, and how to mend it."),
-    "node": CommandEntry("tools.commands.run", False, "Be one of the cameras of a run on another machine."),
-    "run": CommandEntry("tools.commands.run", False, "Turn cameras, two or more, into motion, live."),
-    "record": CommandEntry("tools.commands.record", False, "Record cameras: videos, stamps, detections, poses."),
-    "replay": CommandEntry("tools.commands.replay", False, "Turn recorded videos or a session into full-body motion."),
-    "landmarks": CommandEntry("tools.commands.landmarks", True, "Get the networks that find a body's landmarks."),
-    "batch": CommandEntry("tools.commands.batch", False, "Run many takes as one job, on all cores or a cluster."),
+    "doctor": CommandEntry("tools.commands.live.doctor", False, "Say what hinders a run on this machine, and how to mend it."),
+    "node": CommandEntry("tools.commands.live.run", False, "Be one of the cameras of a run on another machine."),
+    "run": CommandEntry("tools.commands.live.run", False, "Turn cameras, two or more, into motion, live."),
+    "record": CommandEntry("tools.commands.live.record", False, "Record cameras: videos, stamps, detections, poses."),
+    "replay": CommandEntry("tools.commands.takes.replay", False, "Turn recorded videos or a session into full-body motion."),
+    "landmarks": CommandEntry("tools.commands.live.landmarks", True, "Get the networks that find a body's landmarks."),
+    "batch": CommandEntry("tools.commands.takes.batch", False, "Run many takes as one job, on all cores or a cluster."),
     "evaluate": CommandEntry("tools.commands.evaluate.group", True, "Measure errors on your own clips or published ones."),
-    "solve": CommandEntry("tools.commands.solve", False, "Turn optical markers (C3D, TRC) into motion, labelled or not."),
-    "export": CommandEntry("tools.commands.export", False, "Turn a take into BVH, GLB, FBX, C3D, TRC, CSV or VRMA."),
-    "edit": CommandEntry("tools.commands.edit", False, "Trim, cut, split, smooth, fill or relabel a take, as a new one."),
-    "gait": CommandEntry("tools.commands.gait", False, "Foot strikes, step lengths and times, and symmetry of a walk."),
-    "keys": CommandEntry("tools.commands.keys", True, "Make keys for other machines, and say who is admitted."),
-    "play": CommandEntry("tools.commands.play", False, "Publish a recording as if it were live."),
-    "pose": CommandEntry("tools.commands.pose", False, "Pose a body on a page: drag a joint, and the body follows."),
-    "relay": CommandEntry("tools.commands.relay", False, "Hand the stream on to pages in a browser."),
-    "view": CommandEntry("tools.commands.view", False, "Show the stream or recordings in the browser."),
-    "style": CommandEntry("tools.commands.style.group", True, "Learn how somebody moves; pose bodies in that style."),
-    "physics": CommandEntry("tools.commands.physics.group", True, "Forces of motions, and motions that obey them."),
-    "sparse": CommandEntry("tools.commands.sparse.group", True, "Train pose dictionaries; complete and clean poses by them."),
-    "sync": CommandEntry("tools.commands.sync", False, "Find the time offset of two cameras in a recording."),
+    "solve": CommandEntry("tools.commands.takes.solve", False, "Turn optical markers (C3D, TRC) into motion, labelled or not."),
+    "export": CommandEntry("tools.commands.takes.export", False, "Turn a take into BVH, GLB, FBX, C3D, TRC, CSV or VRMA."),
+    "edit": CommandEntry("tools.commands.takes.edit", False, "Trim, cut, split, smooth, fill or relabel a take, as a new one."),
+    "gait": CommandEntry("tools.commands.takes.gait", False, "Foot strikes, step lengths and times, and symmetry of a walk."),
+    "keys": CommandEntry("tools.commands.live.keys", True, "Make keys for other machines, and say who is admitted."),
+    "play": CommandEntry("tools.commands.takes.play", False, "Publish a recording as if it were live."),
+    "pose": CommandEntry("tools.commands.takes.pose", False, "Pose a body on a page: drag a joint, and the body follows."),
+    "relay": CommandEntry("tools.commands.live.relay", False, "Hand the stream on to pages in a browser."),
+    "view": CommandEntry("tools.commands.takes.view", False, "Show the stream or recordings in the browser."),
+    "style": CommandEntry("tools.commands.style", True, "Learn how somebody moves; pose bodies in that style."),
+    "physics": CommandEntry("tools.commands.physics", True, "Forces of motions, and motions that obey them."),
+    "sparse": CommandEntry("tools.commands.sparse", True, "Train pose dictionaries; complete and clean poses by them."),
+    "sync": CommandEntry("tools.commands.takes.sync", False, "Find the time offset of two cameras in a recording."),
     "simulate": CommandEntry("tools.commands.simulate", False, "Render a motion as two videos with markers."),
 }
 
@@ -136,13 +138,13 @@ def build_application(asked_for: str | None) -> typer.Typer:
     app.callback(invoke_without_command=True)(run_root)
     for name, entry in COMMANDS.items():
         if name != asked_for:
-            app.command(name, help=entry.help)(_refuse_unimported)
+            app.command(name, help=entry.help)(lambda: None)  # never called
             continue
         module = importlib.import_module(entry.module)
         if entry.is_group:
             module.app.info.no_args_is_help = True
             if module.app.registered_callback is None:
-                module.app.callback()(_group_callback)  # keeps a group a group even while it has a single command
+                module.app.callback()(lambda: None)  # keeps a group a group even while it has a single command
             for command in module.app.registered_commands:
                 if not (command.cls and issubclass(command.cls, Command)):  # one with a class of its own keeps it
                     command.cls = Command
@@ -152,17 +154,30 @@ def build_application(asked_for: str | None) -> typer.Typer:
     return app
 
 
+def join_vmc_values(words: Sequence[str]) -> list[str]:
+    """Return the words of a command line with every `--vmc` joined to its value, which is empty where none follows.
+
+    Option parsers know no option that may stand alone or have a value. The next word is the value if it is the name of an
+    application or HOST:PORT; a file that is called so is written ./NAME.
+    """
+    if VMC_OPTION not in words:
+        return list(words)
+    from stream.vmc.sender import looks_like_target
+
+    joined: list[str] = []
+    rest = list(words)
+    while rest:
+        word = rest.pop(0)
+        if word == "--":
+            return [*joined, word, *rest]
+        if word == VMC_OPTION:
+            word += "=" + (rest.pop(0) if rest and looks_like_target(rest[0]) else "")
+        joined.append(word)
+    return joined
+
+
 def run_application(arguments: Sequence[str] | None = None) -> None:
     """Run the command line; ends with SystemExit, or with whatever exception the command raises."""
     words = join_vmc_values(sys.argv[1:] if arguments is None else arguments)
     asked_for = next((word for word in words if not word.startswith("-")), None)
     build_application(asked_for)(words, prog_name="duocap", default_map=list_project_defaults(asked_for))
-
-
-def _group_callback() -> None:
-    """Stand as the callback of a group."""
-
-
-def _refuse_unimported() -> None:
-    """Stand for a command that was not asked for; never runs."""
-    raise AssertionError("the asked-for command is always imported")

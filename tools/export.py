@@ -6,8 +6,11 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+import typer
+
 from config.errors import DuocapError
 from config.files import write_together
+from tools.progress import print_warnings
 
 if TYPE_CHECKING:
     from database.files.avatar import Avatar
@@ -48,6 +51,34 @@ class ExportFile:
 
     file: Path
     format: str
+
+
+@dataclass(frozen=True, slots=True)
+class TakeResult:
+    """A take that a job made or changed, lines of text on it, and warnings."""
+
+    take: "Take"
+    lines: tuple[str, ...]
+    warnings: tuple[str, ...]
+
+    def print_lines(self) -> None:
+        """Print the lines, and the warnings on standard error."""
+        for line in self.lines:
+            typer.echo(line)
+        print_warnings(self.warnings)
+
+
+def finish_take(files: Sequence[ExportFile], result: TakeResult, unit: str = "frame") -> None:
+    """Print what is told of a take, write it, and print what was written; unit: what its frames are called."""
+    result.print_lines()
+    write_takes(files, result.take)
+    print_written(files, len(result.take), unit)
+
+
+def print_written(files: Sequence[ExportFile], n_frames: int, unit: str = "frame") -> None:
+    """Print which files were written, a line each."""
+    for wanted in files:
+        typer.echo(f"{wanted.file}: {n_frames} {unit}{'s' * (n_frames != 1)} ({wanted.format})")
 
 
 def plan_export_files(recording: Path, out: Sequence[Path], formats: Sequence[str]) -> list[ExportFile]:

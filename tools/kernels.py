@@ -12,7 +12,7 @@ import logging
 import os
 import signal
 import sys
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, ProcessPoolExecutor, wait
 from concurrent.futures.process import BrokenProcessPool
 from importlib import resources
@@ -68,19 +68,15 @@ def compile_listed(listed: Mapping[str, Mapping[str, Any]], progress: ProgressSt
                     running[pool.submit(compile_listed_kernel, name, listed[name]["types"])] = name
                     del waiting[name]
                 done, _ = wait(running, return_when=FIRST_COMPLETED)
-                _remove_compiled({running.pop(future) for future in done}, waiting)
+                compiled = {running.pop(future) for future in done}
+                for callees in waiting.values():
+                    callees.difference_update(compiled)
                 for future in done:
                     future.result()
                 progress(len(listed) - len(waiting) - len(running), len(listed))
         except BaseException:
             pool.shutdown(wait=False, cancel_futures=True)
             raise
-
-
-def _remove_compiled(done: Collection[str], waiting: Mapping[str, set[str]]) -> None:
-    """Remove compiled kernels from what others wait for."""
-    for callees in waiting.values():
-        callees.difference_update(done)
 
 
 def _find_all_callees(name: str, listed: Mapping[str, Mapping[str, Any]]) -> set[str]:

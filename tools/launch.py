@@ -77,15 +77,10 @@ def _print_error(message: str) -> int:
     return 1
 
 
-def _show_traceback_if_verbose() -> None:
-    """Show where an error came from when details are wanted."""
-    if "--verbose" in sys.argv:
-        traceback.print_exc()
-
-
 def _report_internal_fault(error: Exception) -> int:
     """Write the traceback to a file, tell the user where; return exit status 3."""
-    _show_traceback_if_verbose()
+    if "--verbose" in sys.argv:
+        traceback.print_exc()
     try:
         where = f"details: {_write_fault()}"
     except OSError:

@@ -2,7 +2,7 @@
 
 import tempfile
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
@@ -12,7 +12,7 @@ import platformdirs
 
 from capture.sockets.endpoints import find_key_settings
 from config.errors import DuocapError
-from config.settings import Settings
+from config.settings import Settings, ViewerSettings
 from database.files.retarget import NO_HINTS, ImportHints
 from tools.arguments import open_database_or_default
 from tools.export import FORMATS, ExportFile, write_take, write_takes
@@ -187,14 +187,15 @@ def sort_files_by_kind(files: Sequence[Path]) -> PosingFiles:
 
 def serve_posing_page(task: PoseTask, tell: Callable[[str], None]) -> None:
     """Serve the page until Ctrl-C. Raises DuocapError."""
-    page = open_posing_page(task, tell)
-    app, file = page.app, page.file
+    prepared = prepare_posing(task, tell)
+    app, url = open_posing_page(prepared, task.settings.viewer)
+    file = prepared.options.file
     with raise_on_interrupt():
         try:
             tell(f"session: {file} (saved with every change; to go on: duocap pose {file})")
-            tell_page("pose", page.url, task.settings.viewer.port, tell)
+            tell_page("pose", url, task.settings.viewer.port, tell)
             if task.browser:
-                open_browser(page.url)
+                open_browser(url)
             while True:
                 app.update()
                 raise_if_interrupted()
@@ -205,35 +206,24 @@ def serve_posing_page(task: PoseTask, tell: Callable[[str], None]) -> None:
 
 
 @dataclass(frozen=True, slots=True)
-class OpenedPosing:
-    """A posing page, ready to turn. file: that its session is saved in; url: of the page."""
-
-    app: "PosingApp"
-    file: Path
-    url: str
-
-
-def open_posing_page(task: PoseTask, tell: Callable[[str], None]) -> OpenedPosing:
-    """Return the page, ready to turn. Raises DuocapError."""
-    from stream.posing.page.app import PosingApp
-    from stream.web.server import serve_page
-
-    prepared, view = prepare_posing(task, tell), task.settings.viewer
-    page = serve_page(view.host, view.port, TITLE)
-    app = PosingApp(page.server, prepared.session, prepared.options)
-    if prepared.picture is not None:
-        name, content = prepared.picture
-        app.picture.open(name, content)
-    return OpenedPosing(app, prepared.options.file, page.url)
-
-
-@dataclass(frozen=True, slots=True)
 class PreparedPosing:
     """What a posing page is made of. picture: name and bytes of the one to pose after, or None."""
 
     session: "PosingSession"
     options: "PageOptions"
     picture: tuple[str, bytes] | None = None
+
+
+def open_posing_page(prepared: PreparedPosing, view: ViewerSettings) -> "tuple[PosingApp, str]":
+    """Return the page, ready to turn, and its address. Raises DuocapError."""
+    from stream.posing.page.app import PosingApp
+    from stream.web.server import serve_page
+
+    page = serve_page(view.host, view.port, TITLE)
+    app = PosingApp(page.server, prepared.session, prepared.options)
+    if prepared.picture is not None:
+        app.picture.open(*prepared.picture)
+    return app, page.url
 
 
 def prepare_posing(task: PoseTask, tell: Callable[[str], None]) -> PreparedPosing:
@@ -263,7 +253,7 @@ def prepare_posing(task: PoseTask, tell: Callable[[str], None]) -> PreparedPosin
     suffixes = {name: FORMATS[name].suffix for name in list_markerless_formats()}
     options = PageOptions(
         file,
-        _build_model_loaders(task),
+        {name: partial(MODELS[name], task) for name in (task.model, *MODELS)},  # the one that answers first
         wants_dark(view.theme),
         encode_take,
         suffixes,
@@ -348,12 +338,6 @@ def _warm_up_session(session: "PosingSession") -> None:
         other = PosingSession(session.model, replace(session.document, picture=None, image_points={}))
         for lift_m in (0.0, 0.01):
             other.drag("leftHand", other.joints_m()[0] + (0.3, lift_m, 0.2))
-
-
-def _build_model_loaders(task: PoseTask) -> "Mapping[str, Callable[[], PosingModel]]":
-    """Return what loads each model, the one that answers first."""
-    names = [task.model, *(name for name in MODELS if name != task.model)]
-    return {name: partial(MODELS[name], task) for name in names}
 
 
 def _load_known_poses(task: PoseTask) -> "KnownPoses":

@@ -3,9 +3,11 @@
 import shutil
 import sys
 import time
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from typing import Protocol, TextIO
+
+import typer
 
 QUIET_S = 10.0  # between two lines of a status where they are kept, as in a file
 CLEAR = "\r\x1b[K"  # back to the line's beginning, and away with what stands there
@@ -15,6 +17,17 @@ class ProgressState(Protocol):
     """A function that receives how much is done, of how much where that is known, and words that stand behind the bar."""
 
     def __call__(self, done: int, total: int | None, words: str = "", /) -> None: ...
+
+
+def print_note(words: str) -> None:
+    """Print a line beside what a command prints as its result, on standard error."""
+    typer.echo(words, err=True)
+
+
+def print_warnings(warnings: Iterable[str]) -> None:
+    """Print warnings of a job, a line each."""
+    for words in warnings:
+        print_note(f"duocap: warning: {words}")
 
 
 def ignore_progress(done: int, total: int | None, words: str = "", /) -> None:

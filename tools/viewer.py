@@ -165,7 +165,8 @@ def open_viewer(
         yield viewer
         if viewer is not None and stay:
             with contextlib.suppress(KeyboardInterrupt):
-                _wait_for_viewers(viewer, tell)
+                tell(f"the last minutes can still be looked at: {viewer.url} (close the page or press Ctrl-C to end)")
+                viewer.wait_unseen()
     finally:
         if viewer is not None:
             viewer.close()
@@ -181,12 +182,6 @@ def _start_viewer(settings: Settings, tell: Callable[[str], None]) -> ViewerProc
         tell(f"without a viewer: {error}")
         return None
     return viewer
-
-
-def _wait_for_viewers(viewer: ViewerProcess, tell: Callable[[str], None]) -> None:
-    """Wait while somebody looks."""
-    tell(f"the last minutes can still be looked at: {viewer.url} (close the page or press Ctrl-C to end)")
-    viewer.wait_unseen()
 
 
 def viewer_main(pipe: Connection, plan: ViewPlan, logs: LogSettings) -> None:
@@ -226,21 +221,16 @@ def show_viewer(plan: ViewPlan, tell: Callable[[str], None]) -> None:
     """Serve the viewer in this process until Ctrl-C. Raises DuocapError."""
     viewer = _Viewer(plan)
     with raise_on_interrupt():
-        _run_viewer(viewer, plan, tell)
-
-
-def _run_viewer(viewer: "_Viewer", plan: ViewPlan, tell: Callable[[str], None]) -> None:
-    """Run the app until interrupted."""
-    try:
-        tell_page("viewer", viewer.url, plan.settings.viewer.port, tell)
-        viewer.browse()
-        while True:
-            viewer.app.update()
-            raise_if_interrupted()
-    except KeyboardInterrupt:
-        tell("viewer ended")
-    finally:
-        viewer.app.close()
+        try:
+            tell_page("viewer", viewer.url, plan.settings.viewer.port, tell)
+            viewer.browse()
+            while True:
+                viewer.app.update()
+                raise_if_interrupted()
+        except KeyboardInterrupt:
+            tell("viewer ended")
+        finally:
+            viewer.app.close()
 
 
 class _Viewer:

@@ -3,7 +3,7 @@ adult."""
 
 from collections.abc import Callable, Iterator
 from dataclasses import fields
-from typing import Final
+from typing import Any, Final
 
 import numpy as np
 
@@ -37,82 +37,23 @@ STYLES: Final = {
 }
 
 
-def _make_boxing(*kinds: str) -> Callable[[MotionPlan], None]:
-    """Return a motion: into the stance, some punches, out again."""
+Motion = Callable[[MotionPlan], None]  # appends to a plan
+
+
+def _perform(*parts: tuple[Any, ...]) -> Motion:
+    """Return a motion of parts, one after the other: each a function that takes the plan, and its further arguments."""
 
     def perform(plan: MotionPlan) -> None:
-        enter_stance(plan)
-        for kind in kinds:
-            add_punch(plan, kind)
-            add_guard(plan, 0.45)
-        leave_stance(plan)
+        for add, *arguments in parts:
+            add(plan, *arguments)
 
     return perform
 
 
-def _plan_arms_down(plan: MotionPlan) -> None:
-    add_t_pose(plan, 2.0)
-    lower_arms(plan)
-    add_idle(plan, 1.0)
-
-
-def _plan_swing(plan: MotionPlan) -> None:
-    take_handle(plan)
-    add_cut(plan)
-    add_bat_swing(plan)
-    release_handle(plan)
-
-
-def _plan_kicks(plan: MotionPlan) -> None:
-    add_kick(plan, "right")
-    add_kick(plan, "left", height=0.4, ahead=0.72)
-
-
-def _plan_reaches(plan: MotionPlan) -> None:
-    for side, up, across in (("right", 1.0, 0.0), ("left", 0.0, 0.5), ("right", -1.0, 0.3)):
-        add_reach(plan, side, up, across)
-
-
-def _plan_turns(plan: MotionPlan) -> None:
-    turn_in_place(plan, 1.6)
-    turn_in_place(plan, -2.4)
-
-
-def _plan_side_steps(plan: MotionPlan) -> None:
-    add_side_steps(plan, 3, left=True)
-    add_side_steps(plan, 3, left=False)
-
-
-MOTIONS: Final[dict[str, Callable[[MotionPlan], None]]] = {
-    "tpose": lambda plan: add_t_pose(plan, 4.0),
-    "arms_down": _plan_arms_down,
-    "idle": lambda plan: add_idle(plan, 6.0),
-    "walk": lambda plan: add_walk_steps(plan, 10, 1.25),
-    "walk_slow": lambda plan: add_walk_steps(plan, 7, 0.75),
-    "walk_fast": lambda plan: add_walk_steps(plan, 12, 1.8),
-    "walk_left": lambda plan: add_walk_steps(plan, 12, 1.1, 0.3),
-    "walk_right": lambda plan: add_walk_steps(plan, 12, 1.1, -0.3),
-    "turn": _plan_turns,
-    "run": lambda plan: add_run_steps(plan, 12, 2.8),
-    "run_in_place": lambda plan: add_run_steps(plan, 12, 0.0),
-    "side_steps": _plan_side_steps,
-    "jump": lambda plan: add_jump(plan, 0.3),
-    "jump_forward": lambda plan: add_jump(plan, 0.22, 0.7),
-    "hop": lambda plan: add_hops(plan, 4, 0.15),
-    "jab": _make_boxing("jab", "jab"),
-    "cross": _make_boxing("cross", "cross"),
-    "hook": _make_boxing("hook", "hook"),
-    "uppercut": _make_boxing("uppercut", "uppercut"),
-    "punches": _make_boxing("jab", "cross", "hook", "uppercut", "jab", "cross"),
-    "swing": _plan_swing,
-    "slash": lambda plan: add_slash(plan),
-    "kick": _plan_kicks,
-    "wave": lambda plan: add_wave(plan),
-    "squat": lambda plan: add_squat(plan),
-    "reach": _plan_reaches,
-    "look_around": look_around,
-    "sweep_arms": sweep_arms,
-}
+def _box(*kinds: str) -> Motion:
+    """Return a motion: into the stance, some punches, out again."""
+    punches = [part for kind in kinds for part in ((add_punch, kind), (add_guard, 0.45))]
+    return _perform((enter_stance,), *punches, (leave_stance,))
 
 
 def _plan_wander(plan: MotionPlan) -> None:
@@ -121,14 +62,8 @@ def _plan_wander(plan: MotionPlan) -> None:
     add_walk_to(plan, [(float(x), float(z)) for x, z in waypoints], float(plan.rng.uniform(0.8, 1.2)))
 
 
-def _plan_cuts(plan: MotionPlan) -> None:
-    take_handle(plan)
-    add_cut(plan, 0.15)
-    add_cut(plan, 0.45)
-    release_handle(plan)
-
-
 def _plan_from_t_pose(plan: MotionPlan) -> None:
+    """Lower the arms from a T-pose, slowly or fast, and do so again."""
     add_t_pose(plan, 1.0)
     lower_arms(plan, float(plan.rng.uniform(0.7, 2.0)))
     add_idle(plan, 1.0)
@@ -136,23 +71,53 @@ def _plan_from_t_pose(plan: MotionPlan) -> None:
     lower_arms(plan)
 
 
+MOTIONS: Final[dict[str, Motion]] = {
+    "tpose": _perform((add_t_pose, 4.0)),
+    "arms_down": _perform((add_t_pose, 2.0), (lower_arms,), (add_idle, 1.0)),
+    "idle": _perform((add_idle, 6.0)),
+    "walk": _perform((add_walk_steps, 10, 1.25)),
+    "walk_slow": _perform((add_walk_steps, 7, 0.75)),
+    "walk_fast": _perform((add_walk_steps, 12, 1.8)),
+    "walk_left": _perform((add_walk_steps, 12, 1.1, 0.3)),
+    "walk_right": _perform((add_walk_steps, 12, 1.1, -0.3)),
+    "turn": _perform((turn_in_place, 1.6), (turn_in_place, -2.4)),
+    "run": _perform((add_run_steps, 12, 2.8)),
+    "run_in_place": _perform((add_run_steps, 12, 0.0)),
+    "side_steps": _perform((add_side_steps, 3, True), (add_side_steps, 3, False)),
+    "jump": _perform((add_jump, 0.3)),
+    "jump_forward": _perform((add_jump, 0.22, 0.7)),
+    "hop": _perform((add_hops, 4, 0.15)),
+    "jab": _box("jab", "jab"),
+    "cross": _box("cross", "cross"),
+    "hook": _box("hook", "hook"),
+    "uppercut": _box("uppercut", "uppercut"),
+    "punches": _box("jab", "cross", "hook", "uppercut", "jab", "cross"),
+    "swing": _perform((take_handle,), (add_cut,), (add_bat_swing,), (release_handle,)),
+    "slash": add_slash,
+    "kick": _perform((add_kick, "right"), (add_kick, "left", 0.4, 0.72)),
+    "wave": add_wave,
+    "squat": add_squat,
+    "reach": _perform((add_reach, "right", 1.0, 0.0), (add_reach, "left", 0.0, 0.5), (add_reach, "right", -1.0, 0.3)),
+    "look_around": look_around,
+    "sweep_arms": sweep_arms,
+}
 # Further motions of the default database: the other side of some, and paths.
-DATABASE_MOTIONS: Final[dict[str, Callable[[MotionPlan], None]]] = {
+DATABASE_MOTIONS: Final[dict[str, Motion]] = {
     "from_tpose": _plan_from_t_pose,
     "wander": _plan_wander,
     "wander_more": _plan_wander,
-    "cuts": _plan_cuts,
-    "curve_left": lambda plan: add_walk_steps(plan, 8, 0.9, 0.5),
-    "curve_right": lambda plan: add_walk_steps(plan, 8, 0.9, -0.5),
+    "cuts": _perform((take_handle,), (add_cut, 0.15), (add_cut, 0.45), (release_handle,)),
+    "curve_left": _perform((add_walk_steps, 8, 0.9, 0.5)),
+    "curve_right": _perform((add_walk_steps, 8, 0.9, -0.5)),
     "about": lambda plan: turn_in_place(plan, float(plan.rng.choice((-1.0, 1.0)) * plan.rng.uniform(2.0, 3.1))),
     "jog": lambda plan: add_run_steps(plan, 9, 1.6, float(plan.rng.uniform(-0.25, 0.25))),
     "jump_turning": lambda plan: add_jump(plan, 0.25, 0.2, float(plan.rng.uniform(-0.9, 0.9))),
-    "leap": lambda plan: add_jump(plan, 0.18),
+    "leap": _perform((add_jump, 0.18)),
     "hop_right": lambda plan: add_hops(plan, 4, float(plan.rng.uniform(0.0, 0.25)), "right"),
-    "hop_left": lambda plan: add_hops(plan, 4, 0.0, "left"),
-    "wave_left": lambda plan: add_wave(plan, "left", 3),
-    "slash_left": lambda plan: add_slash(plan, "left"),
-    "kick_low": lambda plan: add_kick(plan, "left", 0.3, 0.6),
+    "hop_left": _perform((add_hops, 4, 0.0, "left")),
+    "wave_left": _perform((add_wave, "left", 3)),
+    "slash_left": _perform((add_slash, "left")),
+    "kick_low": _perform((add_kick, "left", 0.3, 0.6)),
 }
 
 

@@ -233,8 +233,8 @@ def _add_run_step(plan: MotionPlan, period: float, length_m: float, turn_rad: fl
             (landing - flight, 0.0, velocity, -GRAVITY),
             (landing, 0.0, -velocity, -GRAVITY),
             (landing + 0.5 * (period - flight), -sink, 0.0, 12.0),
+            (landing + period - flight, 0.0, velocity, -GRAVITY),
         ]
-        + [(landing + period - flight, 0.0, velocity, -GRAVITY)]
     )
     plan.next_side = find_other_side(side)
     plan.wait(period)

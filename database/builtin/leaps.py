@@ -35,8 +35,9 @@ def add_jump(plan: MotionPlan, height_m: float = 0.28, ahead_m: float = 0.0, tur
             (start + crouch_s, -deep, 0.0, 4.0),
             (off, toes, speed, -GRAVITY),
             (landed, toes, -speed, -GRAVITY),
+            (landed + 0.24, -0.8 * deep, 0.0, 5.0),
+            (landed + 0.85, 0.0, 0.0, 0.0),
         ]
-        + [(landed + 0.24, -0.8 * deep, 0.0, 5.0), (landed + 0.85, 0.0, 0.0, 0.0)]
     )
     plan.wait(crouch_s + push_s + flight_s)
     _add_landing(plan)
@@ -83,7 +84,7 @@ def add_hops(plan: MotionPlan, n_hops: int = 4, ahead_m: float = 0.0, side: str 
         _add_hop(plan, side, ahead_m * plan.size * plan.style.amplitude)
     down = plan.footprint(free, plan.pose2d)
     plan.move_foot(free, plan.time, 0.5, down, 0.0, 0.0)
-    plan.airborne(free, raised, plan.time + 0.5)
+    plan.feet[free].swings.append((raised, plan.time + 0.5))
     plan.wait(0.45)
     add_rest(plan, 0.5)
     plan.wait(0.5)

@@ -291,7 +291,7 @@ class MotionPlan:
         lift_m: float | None = None,
         pitch_rad: float | None = None,
     ) -> None:
-        """Move a foot in the air; the caller adds its swing by `airborne`.
+        """Move a foot in the air; the caller adds its swing.
 
         Args:
             side: `left` or `right`.
@@ -320,12 +320,3 @@ class MotionPlan:
         """
         speed = GRAVITY * seconds / 2.0
         self.feet[side].flights.append([(start, 0.0, speed, -GRAVITY), (start + seconds, 0.0, -speed, -GRAVITY)])
-
-    def airborne(self, side: str, start: float, end: float) -> None:
-        """Add a swing: a foot is off the ground between two times.
-
-        Args:
-            side: `left` or `right`.
-            start, end: the times [s].
-        """
-        self.feet[side].swings.append((start, end))

@@ -222,7 +222,7 @@ def add_kick(plan: MotionPlan, side: str = "right", height: float = 0.6, ahead: 
     kicked = start + lift_s + out_s + 0.05
     plan.move_foot(side, kicked, back_s, plan.offset_pose(home, 0.0, 0.1 * leg), 0.3 * leg, 0.4)
     plan.move_foot(side, kicked + 0.9 * back_s, down_s, home, 0.0, 0.0)
-    plan.airborne(side, start, kicked + 0.9 * back_s + down_s)
+    plan.feet[side].swings.append((start, kicked + 0.9 * back_s + down_s))
     plan.wait(kicked + 0.6 * back_s - plan.time)
     add_rest(plan, 0.5)
     plan.wait(kicked + 0.9 * back_s + down_s - plan.time + float(np.abs(plan.rng.normal(0.1, 0.05))))

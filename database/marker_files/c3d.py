@@ -144,7 +144,20 @@ def read_c3d(path: Path, unit: str = "") -> C3dPoints:
         unit: of its points, if not the one it names; one of `UNITS_M`.
     Raises: FileFormatError: not C3D, damaged, cut short, without points, of an unknown unit or rate.
     """
-    return _read_points(path, open_c3d(path), unit)
+    content = open_c3d(path)
+    n_points, header_hz = content.header("H", 2), float(content.floats(content.data[20:24])[0])
+    if n_points == 0:
+        raise FileFormatError(f"{path}: {_describe_other_content(content)}")
+    frames, scale = read_frames(path, content), float(content.floats(content.data[12:16])[0])
+    # Whole numbers are times the scale, of which floats have none.
+    stored = frames[:, : 4 * n_points].reshape(len(frames), n_points, 4) * (1.0 if scale < 0 else abs(scale))
+    point, valid = _find_valid(stored)
+    rate_hz = next((hz for hz in (header_hz, content.number("POINT:RATE")) if hz > 0.0), header_hz)
+    units, up = content.texts("POINT:UNITS"), content.texts("POINT:Y_SCREEN")
+    unit_m = find_unit_m(path, units[0] if units else "", point, valid, unit)
+    return C3dPoints(
+        _read_labels(content, n_points), check_rate_hz(path, rate_hz, "its rate"), point * unit_m, valid, up[0] if up else ""
+    )
 
 
 def open_c3d(path: Path) -> C3dContent:
@@ -187,22 +200,6 @@ def read_analog(path: Path, content: C3dContent) -> tuple[Floats, float]:
     return (raw - offset[:, None]) * scale[:, None] * (general if math.isfinite(general) else 1.0), rate_hz
 
 
-def _read_points(path: Path, content: C3dContent, unit: str) -> C3dPoints:
-    """Return the points of a file. Raises FileFormatError."""
-    n_points, header_hz = content.header("H", 2), float(content.floats(content.data[20:24])[0])
-    if n_points == 0:
-        raise FileFormatError(f"{path}: {_describe_other_content(content)}")
-    frames = read_frames(path, content)
-    scale = float(content.floats(content.data[12:16])[0])
-    point, valid = _find_valid(_scale_points(frames[:, : 4 * n_points].reshape(len(frames), n_points, 4), scale))
-    rate_hz = next((hz for hz in (header_hz, content.number("POINT:RATE")) if hz > 0.0), header_hz)
-    units, up = content.texts("POINT:UNITS"), content.texts("POINT:Y_SCREEN")
-    unit_m = find_unit_m(path, units[0] if units else "", point, valid, unit)
-    return C3dPoints(
-        _read_labels(content, n_points), check_rate_hz(path, rate_hz, "its rate"), point * unit_m, valid, up[0] if up else ""
-    )
-
-
 def read_frames(path: Path, content: C3dContent) -> Floats:
     """Return the stored numbers of all frames, (N, words), after their count was compared with the file's size.
 
@@ -222,11 +219,6 @@ def read_frames(path: Path, content: C3dContent) -> Floats:
     raw = content.data[first_byte : first_byte + n_frames * n_words * size]
     numbers = content.floats(raw) if size == 4 else np.frombuffer(raw, f"{content.order}i2").astype(float)
     return numbers.reshape(n_frames, n_words)
-
-
-def _scale_points(frames: Floats, scale: float) -> Floats:
-    """Return stored points, (N, M, 4), in the file's unit: whole numbers are times the scale, of which floats have none."""
-    return frames if scale < 0 else frames * abs(scale)
 
 
 def _find_valid(frames: Floats) -> tuple[Floats, Bools]:

@@ -6,9 +6,9 @@ from pathlib import Path
 import pytest
 import typer
 
-from config.errors import DuocapError
+from config.errors import DuocapError, SettingsError
 from config.settings import Settings
-from tools.arguments import check_sources, set_styles
+from tools.arguments import check_sources, set_model, set_styles
 
 
 def test_a_source_that_is_not_there_is_told_first(tmp_path: Path) -> None:
@@ -46,3 +46,11 @@ def test_files_of_styles_are_looked_at_first_and_make_no_sense_where_styles_are_
         set_styles(settings, tmp_path / "none.style", None, False)
     with pytest.raises(DuocapError, match="cannot be written"):
         set_styles(settings, None, tmp_path / "no folder" / "kept.style", False)
+
+
+def test_the_local_model_that_is_asked_for_is_stronger_than_the_settings() -> None:
+    paper = replace(Settings(), solve=replace(Settings().solve, model="paper"))
+    assert set_model(paper, None) is paper and set_model(paper, "gaussian").solve.model == "gaussian"
+    assert set_model(Settings(), "paper") == paper
+    with pytest.raises(SettingsError, match="papper"):
+        set_model(Settings(), "papper")

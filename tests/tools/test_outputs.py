@@ -8,9 +8,9 @@ import typer
 
 from stream.vmc.output import VmcOutput
 from stream.vmc.sender import VmcError, VmcTarget
-from tools.cli import build_application
+from tools.arguments import create_vmc_outputs
+from tools.cli import join_vmc_values
 from tools.commands.options import Vmc
-from tools.outputs import create_vmc_outputs, join_vmc_values
 
 
 @pytest.mark.parametrize(
@@ -42,13 +42,6 @@ def test_the_parser_takes_it_from_there() -> None:
     for words in (["--vmc", "left.avi"], ["left.avi", "--vmc"], ["--vmc", "godot", "left.avi", "--vmc", ":5"], ["left.avi"]):
         app(join_vmc_values(words), standalone_mode=False)
     assert seen == [[""], [""], ["godot", ":5"], None]
-
-
-@pytest.mark.parametrize("command", ["demo", "replay", "play", "run"])
-def test_the_commands_have_it(command: str, capsys: pytest.CaptureFixture[str]) -> None:
-    with pytest.raises(SystemExit):
-        build_application(command)([command, "--help"], prog_name="duocap")
-    assert "--vmc" in capsys.readouterr().out
 
 
 @pytest.fixture

@@ -78,7 +78,7 @@ def test_what_is_given_wins_and_the_help_says_the_project_s_value(
     make_project(tmp_path, "rig.toml", "subject.toml", "takes/a/session.toml", "takes/a/rig.toml")
     monkeypatch.chdir(tmp_path)
     seen: list[object] = []
-    from tools.commands import replay as module
+    from tools.commands.takes import replay as module
 
     monkeypatch.setattr(module, "_replay_session", lambda settings, options, task: seen.append(options))
     monkeypatch.setattr(module, "_replay_views", lambda settings, options, task: seen.append(options))
@@ -98,7 +98,7 @@ def test_left_and_right_are_in_place_of_the_project_s_cameras(tmp_path: Path, mo
     make_project(tmp_path)
     monkeypatch.chdir(tmp_path)
     seen: list[tuple[str, ...]] = []
-    from tools.commands import record as module
+    from tools.commands.live import record as module
 
     monkeypatch.setattr(module, "order_cameras", lambda options: seen.append((options.camera, options.left)) or ("0",))
     monkeypatch.setattr(module, "_folder", lambda settings, out: seen.append(settings.stream.recordings) or 1 / 0)

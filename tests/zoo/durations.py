@@ -26,7 +26,7 @@ from tests.support.files.gltf import parsed
 from tests.tools.commands.walked import ended
 from tests.zoo.walks import replay
 from tools import export
-from tools.play import RecordingPlayer
+from tools.replay.play import RecordingPlayer
 
 FORMATS = {
     name: kind for name, kind in export.FORMATS.items() if name != "fbx"

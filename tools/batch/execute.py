@@ -91,10 +91,13 @@ def run_task(task: BatchTask, out: str, token: str, versions: Mapping[str, str],
 
 def _run_in_shared_folder(task: BatchTask, out: Path, token: str, versions: Mapping[str, str], worker: str) -> TaskOutcome:
     """Run a task on a folder that this worker shares with who asks."""
-    blind = _find_unseen_path(task, out, token)
-    if blind:
+    try:
+        seen = (out / TOKEN).read_text("utf-8") == token
+    except OSError:
+        seen = False
+    if not seen:  # an input that is nowhere is no fault of the worker
         return TaskOutcome(
-            TaskEnd.BLIND, worker, f"worker {worker}: does not see {blind}; share the folder under that path, or --send"
+            TaskEnd.BLIND, worker, f"worker {worker}: does not see {out}; share the folder under that path, or --send"
         )
     try:
         files = list_input_files(task)
@@ -102,14 +105,6 @@ def _run_in_shared_folder(task: BatchTask, out: Path, token: str, versions: Mapp
         return TaskOutcome(TaskEnd.FAILED, worker, f"{error.filename}: no such file or folder")
     with replace_folder(out / task.name) as part:
         return _run_into_folder(task, task.inputs, part, files, versions, worker)
-
-
-def _find_unseen_path(task: BatchTask, out: Path, token: str) -> str:
-    """Return what this worker does not see, empty if all is there; an input that is nowhere is no fault of the worker."""
-    try:
-        return "" if (out / TOKEN).read_text("utf-8") == token else str(out)
-    except OSError:
-        return str(out)
 
 
 def _run_on_sent_inputs(task: BatchTask, versions: Mapping[str, str], sent: SentFiles, worker: str) -> TaskOutcome:

@@ -5,11 +5,12 @@ relative to it.
 """
 
 import difflib
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from itertools import takewhile
 from pathlib import Path
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 from capture.recording.session import is_session
 from config.errors import DuocapError
@@ -21,11 +22,12 @@ from tools.export import FORMATS
 
 TOP: Final = ("out", "set", "config", *OPTIONS)
 RIG, SUBJECT, STAMPS, SESSION_FILE = "rig.toml", "subject.toml", "timestamps.csv", "session.toml"
+TAKES: Final = ("takes", "out", "name")
 OWN_KEYS: Final = {
-    "replay": ("takes", *CAMERA_NAMES, "out", "name"),
-    "solve": ("takes", "out", "name"),
-    "export": ("takes", "out", "name"),
-    "clean": ("takes", "out", "name"),
+    "replay": (*TAKES, *CAMERA_NAMES),
+    "solve": TAKES,
+    "export": TAKES,
+    "clean": TAKES,
     "evaluate": ("table", "name"),
     "database": ("sources", "name"),
 }
@@ -54,6 +56,13 @@ class _Words:
         """Return the placeholder of an input."""
         self.inputs.append(str(path.absolute()))
         return f"{{in{len(self.inputs) - 1}}}"
+
+    def add_default_database(self, entry: Mapping[str, Any]) -> None:
+        """Add the default database, as an input, unless the entry names one."""
+        from tools.database.installed import find_default_database
+
+        if "database" not in entry:
+            self.words += ["--database", self.file(find_default_database())]
 
     def task(self, name: str, kind: str, recording: str = "", unread: tuple[str, ...] = ()) -> BatchTask:
         """Return the task."""
@@ -94,11 +103,11 @@ def _read_tasks(table: Mapping[str, Any], file: Path, common: Mapping[str, Any])
     """Return the tasks of a job file. common: settings that are stronger than its own. Raises JobError."""
     _check_keys(table, TOP, str(file))
     folder = file.absolute().parent
-    makers = {
+    makers: dict[str, Callable[..., Iterator[BatchTask]]] = {
         "replay": _build_replays,
-        "solve": _build_solutions,
-        "export": _build_exports,
-        "clean": _build_cleanings,
+        "solve": partial(_build_changes, kind=SOLVE),
+        "export": partial(_build_changes, kind=EXPORT),
+        "clean": partial(_build_changes, kind=CLEAN),
         "evaluate": _build_evaluations,
         "database": _build_databases,
     }
@@ -122,10 +131,13 @@ def _check_keys(table: Mapping[str, Any], known: Iterable[str], where: str) -> N
     known = tuple(known)
     for key in table:
         if key not in known:
-            near = difflib.get_close_matches(key, known, 1, 0.5)
-            raise JobError(
-                f"{where}: unknown key {key!r}; " + (f"the closest one is {near[0]!r}" if near else f"known: {', '.join(known)}")
-            )
+            raise JobError(f"{where}: unknown key {key!r}; {_suggest_nearest(key, known)}")
+
+
+def _suggest_nearest(word: str, known: Sequence[str]) -> str:
+    """Return in words the nearest of known words, or all of them."""
+    near = difflib.get_close_matches(word, known, 1, 0.5)
+    return f"the closest one is {near[0]!r}" if near else f"known: {', '.join(known)}"
 
 
 def _check_names(tasks: Sequence[BatchTask]) -> None:
@@ -194,11 +206,7 @@ def _read_formats(entry: Mapping[str, Any], where: str, default: Sequence[str]) 
     formats = [text.removeprefix(".") for text in _read_texts(entry.get("out", list(default)), f"{where}: out")]
     for name in formats:
         if name not in FORMATS:
-            near = difflib.get_close_matches(name, FORMATS, 1, 0.5)
-            raise JobError(
-                f"{where}: out: unknown format {name!r}; "
-                + (f"the closest one is {near[0]!r}" if near else f"known: {', '.join(FORMATS)}")
-            )
+            raise JobError(f"{where}: out: unknown format {name!r}; {_suggest_nearest(name, tuple(FORMATS))}")
     return formats
 
 
@@ -278,8 +286,6 @@ def _build_session_replay(entry: Mapping[str, Any], folder: Path, where: str, na
 
 def _build_video_replay(entry: Mapping[str, Any], folder: Path, where: str, name: str, videos: Sequence[Path]) -> BatchTask:
     """Return the replay of videos; rig, subject and time stamps are found beside them or above. Raises JobError."""
-    from tools.database.installed import find_default_database
-
     words = _Words(["replay"], [])
     words.words += [*map(words.file, videos), "--no-publish"]
     place = videos[0].parent
@@ -291,8 +297,7 @@ def _build_video_replay(entry: Mapping[str, Any], folder: Path, where: str, name
     if not {"timestamps", "fps"} & set(entry) and (place / STAMPS).is_file():
         words.words += ["--timestamps", words.file(place / STAMPS)]
     _add_options(words, entry, "replay", folder, where)
-    if "database" not in entry:
-        words.words += ["--database", words.file(find_default_database())]
+    words.add_default_database(entry)
     return _build_replay_task(words, entry, where, name)
 
 
@@ -304,60 +309,50 @@ def _build_replay_task(words: _Words, entry: Mapping[str, Any], where: str, name
     return words.task(name, "replay", f"{leaf}.mcap", unread)
 
 
-def _build_solutions(entry: Mapping[str, Any], folder: Path, where: str) -> Iterator[BatchTask]:
-    """Return the marker files of an entry to be solved. Raises JobError."""
-    from tools.database.installed import find_default_database
+class _ChangeKind(NamedTuple):
+    """A command of one take: its words, formats where none are asked for, and whether the result is shown or the take."""
 
-    for take in _find_paths(entry, "takes", folder, where):
-        words, name = _Words(["solve"], []), _build_task_name(entry, take, folder)
-        words.words.append(words.file(take))
-        _add_options(words, entry, "solve", folder, where)
-        if "database" not in entry:
-            words.words += ["--database", words.file(find_default_database())]
-        leaf = name.rpartition("/")[2]
-        _add_outputs(words, leaf, [*_read_formats(entry, where, ["bvh", "c3d"]), "mcap"])
-        words.words += ["--report", f"{OUT}/solve.txt"]
-        yield words.task(name, "solve", f"{leaf}.mcap")
+    kind: str
+    words: tuple[str, ...]
+    formats: tuple[str, ...]
+    records: bool = True
+    solves: bool = False
 
 
-def _build_exports(entry: Mapping[str, Any], folder: Path, where: str) -> Iterator[BatchTask]:
-    """Return the exports of an entry. Raises JobError."""
-    formats = _read_formats(entry, where, ())
+SOLVE: Final = _ChangeKind("solve", ("solve",), ("bvh", "c3d"), solves=True)
+EXPORT: Final = _ChangeKind("export", ("export",), (), records=False)
+CLEAN: Final = _ChangeKind("clean", ("physics", "clean"), ("bvh",))
+
+
+def _build_changes(entry: Mapping[str, Any], folder: Path, where: str, kind: _ChangeKind) -> Iterator[BatchTask]:
+    """Return the takes of an entry to be solved, exported or cleaned, a task each. Raises JobError."""
+    formats = _read_formats(entry, where, kind.formats)
     if not formats:
         raise JobError(f"{where}: out is missing: formats such as ['bvh', 'glb']")
     for take in _find_paths(entry, "takes", folder, where):
-        if take.is_dir() and not is_session(take):
+        if not kind.records and take.is_dir() and not is_session(take):
             continue
-        words, name = _Words(["export"], []), _build_task_name(entry, take, folder)
+        words, name = _Words(list(kind.words), []), _build_task_name(entry, take, folder)
         words.words.append(words.file(take))
-        _add_options(words, entry, "export", folder, where)
-        _add_outputs(words, name.rpartition("/")[2], formats)
-        yield words.task(name, "export", "{in0}", (".mkv",))
-
-
-def _build_cleanings(entry: Mapping[str, Any], folder: Path, where: str) -> Iterator[BatchTask]:
-    """Return the motions that are to obey physics. Raises JobError."""
-    for take in _find_paths(entry, "takes", folder, where):
-        words, name = _Words(["physics", "clean"], []), _build_task_name(entry, take, folder)
-        words.words.append(words.file(take))
-        _add_options(words, entry, "clean", folder, where)
+        _add_options(words, entry, kind.kind, folder, where)
+        if kind.solves:
+            words.add_default_database(entry)
         leaf = name.rpartition("/")[2]
-        _add_outputs(words, leaf, [*_read_formats(entry, where, ["bvh"]), "mcap"])
-        yield words.task(name, "clean", f"{leaf}.mcap", (".mkv",))
+        _add_outputs(words, leaf, [*formats, *(["mcap"] * kind.records)])
+        words.words += ["--report", f"{OUT}/solve.txt"] * kind.solves
+        yield words.task(name, kind.kind, f"{leaf}.mcap" if kind.records else "{in0}", () if kind.solves else (".mkv",))
 
 
 def _build_evaluations(entry: Mapping[str, Any], folder: Path, where: str) -> Iterator[BatchTask]:
     """Return an evaluation. Raises JobError: no such table."""
-    from tools.database.installed import find_default_database
-
     table = str(entry.get("table", ""))
     if table not in EVALUATE:
         raise JobError(f"{where}: table must be one of {', '.join(EVALUATE)}, got {table!r}")
     _check_keys(entry, (*OWN_KEYS["evaluate"], *COMMON, *EVALUATE[table]), f"{where} ({table})")
     words = _Words(["evaluate", table], [])
     _add_options(words, entry, "evaluate", folder, where)
-    if "database" in EVALUATE[table] and not {"motion", "database"} & set(entry):
-        words.words += ["--database", words.file(find_default_database())]
+    if "database" in EVALUATE[table] and "motion" not in entry:
+        words.add_default_database(entry)
     words.words += ["--workers", "1"] * (table not in ALONE)
     words.words += ["--json", f"{OUT}/figures.json"]
     yield words.task(str(entry.get("name", table)), "evaluate")

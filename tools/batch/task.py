@@ -56,82 +56,38 @@ class OptionType(Enum):
     FILE = auto()
 
 
-COMMON: Final = {"set": OptionType.MANY, "config": OptionType.FILE}
-REPLAY: Final = {
-    "rig": OptionType.FILE,
-    "subject": OptionType.FILE,
-    "database": OptionType.FILE,
-    "timestamps": OptionType.FILE,
-    "style": OptionType.FILE,
-    "fps": OptionType.ONE,
-    "background": OptionType.ONE,
-    "camera": OptionType.ONE,
-    "cameras": OptionType.ONE,
-    "smooth": OptionType.ONE,
-    "model": OptionType.ONE,
-    "mass": OptionType.ONE,
-    "hide": OptionType.MANY,
-    "video": OptionType.FLAG,
-    "verify": OptionType.FLAG,
-    "no_style": OptionType.FLAG,
-    "physics": OptionType.FLAG,
-    "as_live": OptionType.FLAG,
-}
-SOLVE: Final = {"markers": OptionType.ONE, "database": OptionType.FILE}
-EXPORT: Final = {
-    "from": OptionType.ONE,
-    "to": OptionType.ONE,
-    "smooth": OptionType.ONE,
-    "fps": OptionType.ONE,
-    "in_place": OptionType.FLAG,
-}
-CLEAN: Final = {
-    "mass": OptionType.ONE,
-    "table": OptionType.ONE,
-    "friction": OptionType.ONE,
-    "segment": OptionType.MANY,
-    "subject": OptionType.FILE,
-    "contacts": OptionType.FILE,
-}
-ANYBODY: Final = {
-    "motion": OptionType.FILE,
-    "database": OptionType.FILE,
-    "clip": OptionType.MANY,
-    "clips": OptionType.MANY,
-    "skeleton": OptionType.FILE,
-    "seed": OptionType.ONE,
-}
-CASES: Final = ANYBODY | {"markers": OptionType.MANY, "case": OptionType.MANY, "seconds": OptionType.ONE}
-ONE_SET: Final = {"markers": OptionType.ONE, "seconds": OptionType.ONE}
+def _name_keys(one: str = "", many: str = "", flag: str = "", file: str = "") -> dict[str, OptionType]:
+    """Return the type of each key, of words by their type."""
+    types = {OptionType.ONE: one, OptionType.MANY: many, OptionType.FLAG: flag, OptionType.FILE: file}
+    return {key: kind for kind, words in types.items() for key in words.split()}
+
+
+COMMON: Final = _name_keys(many="set", file="config")
+ANYBODY: Final = _name_keys("seed", many="clip clips", file="motion database skeleton")
+CASES: Final = ANYBODY | _name_keys("seconds", many="markers case")
+ONE_SET: Final = ANYBODY | _name_keys("markers seconds")
 EVALUATE: Final = {  # by the name of the table
-    "synthesis": ANYBODY | ONE_SET | {"variant": OptionType.MANY, "method": OptionType.MANY, "c3d": OptionType.FILE},
-    "end-to-end": ANYBODY
-    | ONE_SET
-    | {"cameras": OptionType.ONE, "occlude": OptionType.MANY, "occlude_each": OptionType.FLAG, "true_subject": OptionType.FLAG},
-    "missing": CASES
-    | {"method": OptionType.MANY, "style": OptionType.MANY, "dictionary": OptionType.FILE, "exact": OptionType.FLAG},
-    "labels": CASES | {"cameras": OptionType.ONE, "style": OptionType.MANY},
-    "forces": {"plates": OptionType.FILE, "mass": OptionType.ONE},
+    "synthesis": ONE_SET | _name_keys(many="variant method", file="c3d"),
+    "end-to-end": ONE_SET | _name_keys("cameras", many="occlude", flag="occlude_each true_subject"),
+    "missing": CASES | _name_keys(many="method style", flag="exact", file="dictionary"),
+    "labels": CASES | _name_keys("cameras", many="style"),
+    "forces": _name_keys("mass", file="plates"),
 }
 ALONE: Final = ("forces",)  # tables that one process measures
-DATABASE: Final = {
-    "fps": OptionType.ONE,
-    "thin": OptionType.ONE,
-    "parts": OptionType.ONE,
-    "leave_out": OptionType.MANY,
-    "skip_bad": OptionType.FLAG,
-    "no_graph": OptionType.FLAG,
-    "mirrored": OptionType.FLAG,
-}
 OPTIONS: Final = {
     kind: COMMON | own
     for kind, own in {
-        "replay": REPLAY,
-        "solve": SOLVE,
-        "export": EXPORT,
-        "clean": CLEAN,
+        "replay": _name_keys(
+            "fps background camera cameras smooth model mass",
+            many="hide",
+            flag="video verify no_style physics as_live",
+            file="rig subject database timestamps style",
+        ),
+        "solve": _name_keys("markers", file="database"),
+        "export": _name_keys("from to smooth fps", flag="in_place"),
+        "clean": _name_keys("mass table friction", many="segment", file="subject contacts"),
         "evaluate": {key: value for table in EVALUATE.values() for key, value in table.items()},
-        "database": DATABASE,
+        "database": _name_keys("fps thin parts", many="leave_out", flag="skip_bad no_graph mirrored"),
     }.items()
 }
 FIRST: Final = "database"  # its results may be inputs of the others

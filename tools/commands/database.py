@@ -1,10 +1,7 @@
 """`duocap database`: get, build and extend motion databases, look into one, and choose which one all commands use."""
 
 import sys
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
 from dataclasses import dataclass
-from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -14,6 +11,7 @@ from config.settings import Settings
 from tools.cli import Command
 from tools.commands.declaration import add_settings_options
 from tools.commands.options import ImportOptions, Scheduler, WorkerCount
+from tools.progress import open_progress_bar, print_note
 
 if TYPE_CHECKING:
     from tools.database.published import MotionCollection
@@ -92,8 +90,8 @@ def get(settings: Settings, options: DatabaseGetOptions) -> None:
     _agree(collection, options.yes)
     task = GetTask(collection, tuple(options.given or ()), settings.database.mirror, options.fps, options.processes)
     try:
-        with raise_on_interrupt(), _bar() as show:
-            out = get_database(task, show, partial(typer.echo, err=True))
+        with raise_on_interrupt(), open_progress_bar("reading") as show:
+            out = get_database(task, show, print_note)
     except KeyboardInterrupt:
         typer.echo(f"stopped; `duocap database get {collection.name}` goes on from there", err=True)
         raise
@@ -230,7 +228,7 @@ def build(_settings: Settings, options: DatabaseBuildOptions) -> None:
         if options.parts == 1:
             raise typer.BadParameter("expected --parts, the files that are shared among workers", param_hint="--workers")
         share = create_worker_build(WorkerPlan(options.workers, options.scheduler))
-    with open_sources(options.sources, options.imported.read_hints()) as sources, _bar() as show:
+    with open_sources(options.sources, options.imported.read_hints()) as sources, open_progress_bar("reading") as show:
         if options.parts > 1 or options.mirrored:
             how = BuildOptions(options.fps, options.skip_bad, options.processes, not options.no_graph, thin_rad)
             report = build_in_parts(
@@ -300,7 +298,7 @@ def add(_settings: Settings, options: DatabaseAddOptions) -> None:
     from database.store import is_of_parts
     from tools.database.recorded import open_sources
 
-    with open_sources(options.sources, options.imported.read_hints()) as sources, _bar() as show:
+    with open_sources(options.sources, options.imported.read_hints()) as sources, open_progress_bar("reading") as show:
         extend = add_part if is_of_parts(options.file) else add_to_database
         report = extend(options.file, sources, options.leave_out or [], show, options.skip_bad, options.processes)
     _tell(options.file, report.lines())
@@ -322,20 +320,9 @@ def graph(_settings: Settings, options: DatabaseGraphOptions) -> None:
     """Build the neighbour graph of a database anew, or of one that has none."""
     from database.graph.build import store_graph
 
-    with _bar() as show:
+    with open_progress_bar("reading") as show:
         store_graph(options.file, options.camera_fps, options.degree, options.seed, show)
     _tell(options.file, [])
-
-
-@contextmanager
-def _bar() -> Iterator[Callable[[int, int, str], None]]:
-    """Return a function that shows what is done, of how much, and the name of it."""
-    from rich.console import Console
-    from rich.progress import Progress
-
-    with Progress(transient=True, console=Console(stderr=True)) as bar:
-        task = bar.add_task("reading", total=None)
-        yield lambda done, total, name: bar.update(task, completed=done, total=total, description=name)
 
 
 def _tell(file: Path, lines: list[str]) -> None:

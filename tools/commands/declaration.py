@@ -16,11 +16,11 @@ The options that every command has (--config, --set, --verbose, --log) come last
 command's body runs (`logging.getLogger(__name__)`; hand `config.logs.find_current_logs()` to child processes).
 Errors: raise a `DuocapError`, the launcher prints it.
 
-Where it goes: a command of its own is a function of the command's name in tools/commands/<name>.py; a group
-(`duocap database build`) is `app = typer.Typer()` in tools/commands/<group>.py or tools/commands/<group>/group.py.
+Where it goes: a command of its own is a function of the command's name in a module of that name, around live cameras in
+tools/commands/live/, of takes in tools/commands/takes/; a group (`duocap database build`) is `app = typer.Typer()` in a module.
 Name either in COMMANDS of tools/cli.py. Import heavy modules (numba, cv2, scipy) inside the function, so that --help is quick.
 
-Every option that more than one command has is declared in tools/commands/options.py, and only there. An option that a project
+Every option that several modules have is declared in tools/commands/options.py, and only there. An option that a project
 knows (tools/project_file.py) is declared with `InProject`: there its value is the default, and the help says so.
 """
 

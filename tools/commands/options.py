@@ -9,12 +9,13 @@ import typer
 
 from config.settings import LOCAL_MODELS, Settings
 from tools.arguments import parse_seconds_range
+from tools.cli import VMC_OPTION
 from tools.commands.declaration import InProject
-from tools.outputs import VMC_OPTION
 
 if TYPE_CHECKING:
     from capture.recording.recording import RecordingSpec
     from database.files.retarget import ImportHints
+    from tools.style.inputs import PoseInputs
 
 RIG_HELP = "The cameras: rig.toml."
 SUBJECT_HELP = "The performer: subject.toml (duocap calibrate subject)."
@@ -47,11 +48,6 @@ TakeFile = Annotated[
 ]
 RecordingFile = Annotated[
     Path, typer.Argument(metavar="RECORDING", help="A recording (.mcap), or the folder of a session."), InProject("take")
-]
-DictionaryFile = Annotated[Path, typer.Option(metavar="FILE.sparse", help="The dictionary to write.")]
-PoseAtoms = Annotated[
-    int | None,
-    typer.Option("--atoms", min=1, max=100, metavar="T", help="Atoms of a pose: few, it is natural; many, it is as asked."),
 ]
 Motions = Annotated[
     list[Path] | None,
@@ -114,10 +110,6 @@ Scheduler = Annotated[
 
 # What is written.
 TakeFiles = Annotated[list[Path], typer.Option(metavar="FILE", help="Write .bvh, .csv, .glb, .vrma or .trc; repeatable.")]
-ForceTakeFiles = Annotated[
-    list[Path],
-    typer.Option(metavar="FILE", help="Write .bvh, .csv, .glb, .vrma, .trc, or with forces .mcap or .c3d; repeatable."),
-]
 TakeFps = Annotated[float, typer.Option(help="Frames a second of what is written.")]
 Retarget = Annotated[
     Path | None, typer.Option("--retarget", metavar="AVATAR", help="Move your own avatar: .vrm, or .glb of a humanoid.")
@@ -271,3 +263,11 @@ class PoseInputOptions:
         str | None, typer.Option(metavar="A,B", help="Which joints of it, such as leftHand,leftFoot,rightFoot.")
     ] = None
     fps: TakeFps = 30.0
+
+    def create_inputs(self, out: Sequence[Path]) -> "PoseInputs":
+        """Return what is asked of the pose, to be written to files. Raises DuocapError: nothing, or what does not go together."""
+        from tools.style.inputs import PoseInputs, check_pose_inputs
+
+        inputs = PoseInputs(self.constraints, self.rig, self.trajectory, self.joints, self.fps)
+        check_pose_inputs(inputs, out)
+        return inputs

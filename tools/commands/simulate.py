@@ -72,10 +72,9 @@ class SimulateOptions:
 @add_settings_options
 def simulate(settings: Settings, options: SimulateOptions) -> None:
     """Render a motion as two videos or more with markers, time stamps, rig.toml, markers.toml and the truth."""
-    from rich.progress import Progress
-
     from capture.sources.simulated.scene import SimulatedScene
-    from tools.simulate import simulate_recording as run
+    from tools.progress import open_progress_bar
+    from tools.simulate import simulate_recording
 
     width_px, height_px = _size(options.size)
     scene = SimulatedScene(
@@ -112,9 +111,8 @@ def simulate(settings: Settings, options: SimulateOptions) -> None:
         drop=options.drop,
         seed=options.seed,
     )
-    with Progress(transient=True) as bar:
-        task = bar.add_task("rendering", total=None)
-        result = run(scene, options.out, options.codec, lambda done, total: bar.update(task, completed=done, total=total))
+    with open_progress_bar("rendering") as progress:
+        result = simulate_recording(scene, options.out, options.codec, progress)
     performer = result.performer
     cameras, apart_m = len(performer.rig), performer.rig.baseline_m
     apart = f"cameras up to {apart_m:.2f} m apart, " if cameras > 1 else ""

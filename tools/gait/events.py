@@ -77,7 +77,9 @@ def find_gait_events(motion: FeetMotion) -> list[GaitEvent]:
         leaves = [_refine_peak(-tip, k) for k in find_peaks(-tip, prominence=LEAST_M)[0].tolist()]
         events = [GaitEvent(k / motion.fps, foot, GaitEventKind.FOOT_STRIKE) for k in strikes]
         events += [GaitEvent(k / motion.fps, foot, GaitEventKind.FOOT_OFF) for k in leaves]
-        found += _drop_repeated(sorted(events, key=lambda event: event.seconds))
+        events.sort(key=lambda event: event.seconds)
+        # Of several of a kind in a row the first counts.
+        found += [event for k, event in enumerate(events) if k == 0 or event.kind is not events[k - 1].kind]
     return sorted(found, key=lambda event: event.seconds)
 
 
@@ -98,8 +100,3 @@ def _refine_peak(values: Floats, frame: int) -> float:
     before, top, after = values[frame - 1 : frame + 2].tolist()
     bend = before - 2.0 * top + after
     return frame + (0.5 * (before - after) / bend if bend < 0.0 else 0.0)
-
-
-def _drop_repeated(events: list[GaitEvent]) -> list[GaitEvent]:
-    """Return the events of a foot without a second one of a kind in a row."""
-    return [event for k, event in enumerate(events) if k == 0 or event.kind is not events[k - 1].kind]

@@ -26,6 +26,7 @@ from reconstruct.models.physics.dynamics import N_CONFIGURATION, Dynamics, poses
 from reconstruct.models.physics.forces import FRICTION, compute_motion_forces
 from stream.take.ground import GroundForces, forces_from_points, place_in_frames
 from stream.take.take import Take
+from tools.export import TakeResult
 from tools.physics.forces import set_segment_masses
 from tools.physics.motion import PhysicalMotion, TrackedRange, motion_from_take
 from tools.progress import ignore_progress
@@ -46,15 +47,6 @@ class BodyOptions:
 
 
 @dataclass(frozen=True, slots=True)
-class PhysicalTake:
-    """A clean take, its changes in words, and its remaining violations of physics."""
-
-    take: Take
-    lines: tuple[str, ...]
-    warnings: tuple[str, ...]
-
-
-@dataclass(frozen=True, slots=True)
 class CleanedRange:
     """One range of frames: the task, and its frames clean, (n, 95)."""
 
@@ -67,7 +59,7 @@ class CleanInterruptedError(DuocapError):
     """Cleaning was stopped; the windows that are done are kept."""
 
 
-def clean_take(take: Take, options: BodyOptions = BodyOptions(), progress: Progress = ignore_progress) -> PhysicalTake:
+def clean_take(take: Take, options: BodyOptions = BodyOptions(), progress: Progress = ignore_progress) -> TakeResult:
     """Make a take obey physics: feet that stand, and forces of the ground that bear the weight.
 
     Args:
@@ -81,7 +73,7 @@ def clean_take(take: Take, options: BodyOptions = BodyOptions(), progress: Progr
 
 def clean_motion(
     motion: PhysicalMotion, options: BodyOptions, part: Path | None, progress: Progress, parts: Bools | None = None
-) -> PhysicalTake:
+) -> TakeResult:
     """Clean all ranges of a motion.
 
     Args:
@@ -121,7 +113,7 @@ def clean_motion(
         raise CleanInterruptedError(f"stopped; {part} keeps what is clean, and the same command goes on from there") from stop
     kept.remove()
     take = _insert_clean_ranges(motion.take, found)
-    return PhysicalTake(take, tuple(_format_changes(motion, take, body, found)), tuple(_format_warnings(motion, found)))
+    return TakeResult(take, tuple(_format_changes(motion, take, body, found)), tuple(_format_warnings(motion, found)))
 
 
 def _compute_motion_key(motion: PhysicalMotion, options: BodyOptions, parts: Bools | None) -> bytes:

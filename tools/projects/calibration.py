@@ -18,8 +18,14 @@ from calibration.camera import MAX_CAMERAS
 from config.arrays import Floats
 from config.errors import CalibrationError, DuocapError, FileFormatError
 from config.files import read_toml
-from tools.projects.project import BEST, find_best_calibrated_pair, find_calibration_file, read_video_times
-from tools.projects.videos import list_videos, match_videos_to_cameras
+from tools.projects.project import (
+    BEST,
+    find_best_calibrated_pair,
+    find_calibration_file,
+    list_videos,
+    match_videos_to_cameras,
+    read_video_times,
+)
 
 INCH_CM = 2.54
 FREEMOCAP_MARKERS = (0.8, "DICT_4X4_250")  # side relative to a square's, dictionary

@@ -8,6 +8,7 @@
 | EasyMocap | intri.yml, extri.yml | videos/, or images/NAME/ |
 """
 
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -17,11 +18,12 @@ from calibration.depth import VOLUME_M
 from calibration.formats.camera_file import ReadOptions, build_rig
 from calibration.formats.rig_file import read_camera_file
 from calibration.pairs import CameraPair, find_capture_volume, rank_pairs
+from capture.sources.source import IMAGE_SUFFIXES, make_natural_key
 from config.arrays import Floats
 from config.errors import DuocapError, FileFormatError
 from tools.projects.frame_times import find_frame_times_file, read_frame_times
-from tools.projects.videos import find_last_number, list_videos, match_videos_to_cameras
 
+VIDEO_SUFFIXES = frozenset({".mp4", ".avi", ".mov", ".mkv", ".m4v", ".webm"})
 VIDEOS = ("synchronized_videos", "synced_videos", "videos", "images", "recordings")
 CALISCOPE = ("camera_array.toml", "calibration/extrinsic/capture_volume/camera_array.toml")
 BEST = "best"  # in place of names
@@ -170,3 +172,34 @@ def find_best_calibrated_pair(
             f"{calibration}: no two of its cameras see a quarter of {size} m where they look; give a smaller --volume"
         )
     return pairs[0]
+
+
+def list_videos(place: Path) -> list[Path]:
+    """Return the videos in a folder and its folders of images, in natural order; none where it is no folder."""
+    inside = sorted(place.iterdir(), key=lambda path: make_natural_key(path.name)) if place.is_dir() else []
+    return [path for path in inside if path.suffix.lower() in VIDEO_SUFFIXES or _is_image_folder(path)]
+
+
+def _is_image_folder(path: Path) -> bool:
+    """Return whether a folder holds images."""
+    return path.is_dir() and any(file.suffix.lower() in IMAGE_SUFFIXES for file in path.iterdir())
+
+
+def match_videos_to_cameras(names: Sequence[str], videos: Sequence[Path]) -> dict[str, Path]:
+    """Return the video of every camera that has exactly one: of the same name, or the same last number."""
+    found: dict[str, Path] = {}
+    for name in names:
+        alike = [path for path in videos if path.stem == name] or [
+            path
+            for path in videos
+            if find_last_number(path.stem) is not None and find_last_number(path.stem) == find_last_number(name)
+        ]
+        if len(alike) == 1:
+            found[name] = alike[0]
+    return found
+
+
+def find_last_number(name: str) -> int | None:
+    """Return the last number in a name."""
+    numbers = re.findall(r"\d+", name)
+    return int(numbers[-1]) if numbers else None

@@ -12,7 +12,7 @@ from config.settings import Settings
 from database.default import find_default_database_path
 from database.store import PoseDatabase, open_database
 from stream.recording.session import RIG, SETTINGS, STYLE, SUBJECT, SessionInfo, read_session
-from tools.database.installed import open_default
+from tools.arguments import open_database_or_default
 from tools.run.record import identify_database
 
 
@@ -86,7 +86,7 @@ def _find_session_file(folder: Path, given: Path | None, name: str) -> Path:
 def _open_session_database(info: SessionInfo, given: Path | None) -> PoseDatabase:
     """Open the database of a session: the one that is named, the file it ran with, or the built-in one, if it is the same."""
     if info.database is None:
-        return open_default() if given is None else open_database(given)
+        return open_database_or_default(given)
     wanted = (info.database.poses, info.database.checksum)
     places = [given] if given is not None else [Path(info.database.file), find_default_database_path()]
     for place in places:

@@ -1,6 +1,6 @@
 """Replay a recording through the steps of live capture, in one process, as fast as it goes or in real time.
 
-Smoothing of a replayed take: what `duocap replay --smooth` does to what it exports.
+What is exported of it: solved once more with past and future, unless `--as-live` is given, and smoothed by `--smooth`.
 """
 
 import time
@@ -16,7 +16,7 @@ from calibration.subject.props import find_props
 from calibration.subject.subject import Subject
 from calibration.world import compute_motion_between, place_rig_in_world
 from capture.clock import now_ns
-from capture.packets import Blobs, Frame, MarkerFrame, Views
+from capture.packets import MarkerFrame, Views
 from capture.recording.recording import CaptureRecording
 from capture.stereo.check import check_rig_fits
 from capture.timing.grouping import GroupingCounts
@@ -27,10 +27,12 @@ from reconstruct.doubt import OF_SWAPS
 from reconstruct.finish.smoother import smooth_poses
 from reconstruct.models.style.model import Style
 from reconstruct.observations import find_monocular_rays, find_nearest_on_rays
+from reconstruct.offline.poses import LiveTake, OfflineOptions, solve_take
 from reconstruct.pipeline import Pipeline
 from reconstruct.pose import Pose, TrackingState, find_swapped_markers
 from reconstruct.search.examples import PoseTable
 from stream.take.take import Take, TakeInfo, build_take
+from tools.progress import open_progress_bar
 from tools.replay.outlet import ReplayWatch
 from tools.replay.styles import open_styles
 
@@ -141,7 +143,7 @@ def replay_recording(
     result = ReplayResult(pipeline.rig, hidden_mm={name: [] for name in hidden})
     begun_ns, first_ns = now_ns(), 0
     synchroniser = recording.synchroniser(settings.time)
-    seen = recording.pairs(now_ns, watch.frame if watch is not None else _ignore_blobs, synchroniser)
+    seen = recording.pairs(now_ns, watch.frame if watch is not None else lambda frame, blobs: None, synchroniser)
     with open_styles(pipeline, how.style) as styles:
         for n, (pair, decode_ns, detect_ns) in enumerate(seen):
             if how.realtime:
@@ -171,10 +173,6 @@ def replay_recording(
     if not result.poses:
         raise DuocapError(f"{recording.spec.name}: no frames, or none of one moment; expected recordings of the same moments")
     return result
-
-
-def _ignore_blobs(frame: Frame, blobs: Blobs) -> None:
-    """Ignore blobs: nobody watches."""
 
 
 def check_rig_fits_recording(recording: CaptureRecording, rig: Rig) -> None:
@@ -278,3 +276,28 @@ def smooth_result(result: ReplayResult, subject: Subject, window_s: float) -> Re
         window_s: width of the window [s].
     """
     return result if window_s == 0.0 else replace(result, poses=smooth_poses(result.poses, subject, window_s))
+
+
+def solve_replay_offline(result: ReplayResult, subject: Subject, database: PoseTable, settings: Settings) -> ReplayResult:
+    """Return a replay with its labels and poses solved with past and future; one camera's takes stay as they are.
+
+    Markers that were hidden stay so, and their errors, as the suspected swaps, are those of the new poses.
+
+    Args:
+        result: result of the replay.
+        subject: the performer.
+        database: database of motions.
+        settings: settings of the replay.
+    """
+    rig = result.rig
+    if rig.is_monocular:
+        return result
+    visible = np.array([name not in result.hidden_mm for name in subject.markers.names])
+    options = OfflineOptions(rig, subject, database, settings, visible)
+    with open_progress_bar("offline") as progress:
+        solved = solve_take(LiveTake(result.poses, result.markers, result.views), options, progress)
+    poses, markers = list(solved.poses), list(solved.markers)
+    hidden = measure_hidden_errors(poses, markers, result.hidden_mm, subject, rig)
+    tracked = ((p, m) for p, m in zip(poses, markers, strict=True) if p.state is TrackingState.TRACKING)
+    swaps = sum(bool(find_swapped_markers(pose, frame)) for pose, frame in tracked)
+    return replace(result, poses=poses, markers=markers, hidden_mm=hidden, swaps_suspected=swaps)

@@ -12,8 +12,9 @@ MAX_SPANS = 10
 
 def format_replay_report(report: Mapping[str, Any]) -> list[str]:
     """Describe a replay report for a person."""
+    tracked = "none" if report["tracked"] is None else f"{100 * report['tracked']:.1f} %"
     lines = [
-        f"{report['frames']} frames, {_format_percent(report['tracked'])} tracked, {report['fps']:.0f} frames a second",
+        f"{report['frames']} frames, {tracked} tracked, {report['fps']:.0f} frames a second",
         _format_times(report["time"]),
         f"reprojection {_format_spread(report['reprojection_px'], 'px', 2)}; "
         f"marker residual {_format_spread(report['marker_residual_mm'], 'mm', 1)}; "
@@ -82,11 +83,6 @@ def _format_times(time: Mapping[str, Any]) -> str:
         counts = " and ".join(str(n) for n in time["repeated_pictures"])
         parts.append(f"{counts} pictures{' (of each camera)' * (len(time['repeated_pictures']) > 1)} repeat the one before")
     return "; ".join(parts)
-
-
-def _format_percent(share: float | None) -> str:
-    """Return a share in percent."""
-    return "none" if share is None else f"{100 * share:.1f} %"
 
 
 def _format_spread(spread: Mapping[str, float | None], unit: str, digits: int) -> str:

@@ -93,12 +93,8 @@ def _feed_reconstruction(
     elif isinstance(one, Order):
         follow_order(one, run, repeated)
     elif isinstance(one, LearnedStyle):
-        _apply_style(one, run, styles)
+        # Where the poses are others by now, as with other settings, a style of these is learned instead.
+        if not run.take_style(one, now_ns()) and (anew := styles.anew()) is not None:
+            run.take_style(anew, now_ns())
     else:
         verdict.gaps.append(f"not all was recorded: {one.text}; poses after that may be others")
-
-
-def _apply_style(learned: LearnedStyle, run: Reconstruction, styles: ReplayStyles) -> None:
-    """Use what was learned live; where the poses are others by now, as with other settings, learn of these instead."""
-    if not run.take_style(learned, now_ns()) and (anew := styles.anew()) is not None:
-        run.take_style(anew, now_ns())

@@ -9,11 +9,10 @@ from capture.recording.recording import CaptureRecording, RecordingSpec
 from capture.recording.session import is_session
 from config.errors import DuocapError
 from config.settings import CAMERA_NAMES, Settings
-from database.store import PoseDatabase, open_database
+from database.store import PoseDatabase
 from stream.take.take import Take, TakeInfo
-from tools.database.installed import open_default
+from tools.arguments import open_database_or_default
 from tools.replay.given import read_journal_parts
-from tools.replay.offline import solve_replay_offline
 from tools.replay.opening import open_session
 from tools.replay.replay import (
     ReplayResult,
@@ -21,6 +20,7 @@ from tools.replay.replay import (
     disable_live_filter,
     replay_recording,
     smooth_result,
+    solve_replay_offline,
 )
 from tools.replay.session import replay_session
 
@@ -93,7 +93,7 @@ def _replay_videos(spec: RecordingSpec, files: ReplayFiles, settings: Settings, 
     subject = read_subject(files.subject)
     rig, numbers = read_rig_for_views(files.rig, len(spec.files), [CAMERA_NAMES[n] for n in spec.cameras])
     settings = disable_live_filter(settings, smooth_s)
-    database = open_default() if files.database is None else open_database(files.database)
+    database = open_database_or_default(files.database)
     recording = CaptureRecording(
         replace(spec, cameras=numbers), settings.detector, subject.markers, landmarks=settings.landmarks.model
     )

@@ -2,7 +2,6 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from functools import partial
 from pathlib import Path
 
 import typer
@@ -23,13 +22,12 @@ from stream.take.take import Take, TakeInfo
 from tools.arguments import set_lag, set_model
 from tools.database.installed import find_default_database
 from tools.export import ExportFile, write_take
-from tools.progress import open_progress_bar
+from tools.progress import open_progress_bar, print_note, print_warnings
 from tools.replay.given import detect_video_parts, read_journal_parts
-from tools.replay.offline import solve_replay_offline
 from tools.replay.opening import open_session
 from tools.replay.outlet import create_replay_watch, open_replay_sink
 from tools.replay.overlay import write_overlay
-from tools.replay.replay import ReplayResult, ReplayWay, disable_live_filter, smooth_result
+from tools.replay.replay import ReplayResult, ReplayWay, disable_live_filter, smooth_result, solve_replay_offline
 from tools.replay.replay import replay_recording as run_replay
 from tools.replay.report import format_left_out, format_replay_report
 from tools.replay.session import replay_session
@@ -115,11 +113,10 @@ def replay_videos(settings: Settings, inputs: VideoInputs, task: ReplayTask) -> 
     settings = disable_live_filter(settings, task.smooth)
     performer, overlay = read_subject(inputs.subject), inputs.overlay
     rig = _place_rig_in_world(inputs.rig, performer)
-    poses = open_database(inputs.database or find_default_database(partial(typer.echo, err=True)))
+    poses = open_database(inputs.database or find_default_database(print_note))
     recording = CaptureRecording(inputs.spec, settings.detector, performer.markers, landmarks=settings.landmarks.model)
-    for words in recording.notes:
-        typer.echo(f"duocap: warning: {words}", err=True)
-    with open_viewer(settings, partial(typer.echo, err=True), stay=True, wanted=task.view and task.publish):
+    print_warnings(recording.notes)
+    with open_viewer(settings, print_note, stay=True, wanted=task.view and task.publish):
         with (
             open_replay_sink(settings, performer, rig, task.publish, task.outputs, task.record, task.realtime) as sink,
             create_replay_watch(sink, len(rig), settings.stream.preview) as watch,
@@ -157,7 +154,7 @@ def replay_recorded(settings: Settings, inputs: RecordedInputs, task: ReplayTask
     session = open_session(inputs.folder, settings, inputs.database, inputs.rig, inputs.subject, task.style)
     settings = disable_live_filter(set_lag(set_model(session.settings, inputs.model), inputs.lag_s), task.smooth)
     session = replace(session, settings=settings, rig=_place_rig_in_world(session.rig, session.subject))
-    with open_viewer(settings, partial(typer.echo, err=True), stay=True, wanted=task.view and task.publish):
+    with open_viewer(settings, print_note, stay=True, wanted=task.view and task.publish):
         with (
             open_replay_sink(
                 settings, session.subject, session.rig, task.publish, task.outputs, task.record, task.realtime
@@ -181,7 +178,7 @@ def replay_recorded(settings: Settings, inputs: RecordedInputs, task: ReplayTask
 def _place_rig_in_world(rig: Rig, performer: Subject) -> Rig:
     """Return a rig in its world; that there is none yet is told."""
     if words := format_missing_world(rig, performer.world):
-        typer.echo(words, err=True)
+        print_note(words)
     return place_rig_in_world(rig, performer.world)
 
 
@@ -228,10 +225,7 @@ def _clean_take(take: Take, task: ReplayTask) -> Take:
 
     with open_progress_bar("cleaning") as progress:
         result = clean_take(take, BodyOptions(task.mass), progress)
-    for line in result.lines:
-        typer.echo(line)
-    for words in result.warnings:
-        typer.echo(f"duocap: warning: {words}", err=True)
+    result.print_lines()
     return result.take
 
 

@@ -11,11 +11,10 @@ from calibration.subject.subject import read_subject
 from reconstruct.models.sparse.model import read_dictionary
 from reconstruct.posing.fit import PoseResult
 from reconstruct.posing.sparse import RESTORE, SparsePoser
-from stream.take.take import Take
+from tools.export import TakeResult
 from tools.style.constraints import build_constraints, build_curve_points
 from tools.style.inputs import UNKNOWN_FLOOR, PoseInputs, read_pose_inputs
 from tools.style.pose import (
-    build_motion_take,
     build_posed_take,
     compute_frame_times,
     format_motion_quality,
@@ -43,16 +42,7 @@ class CompletionTask:
     n_nonzero: int | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class CompletedTake:
-    """The poses as a take, lines of text on them, and warnings."""
-
-    take: Take
-    lines: tuple[str, ...]
-    warnings: tuple[str, ...]
-
-
-def complete_poses(task: CompletionTask, progress: Callable[[int, int], None]) -> CompletedTake:
+def complete_poses(task: CompletionTask, progress: Callable[[int, int], None]) -> TakeResult:
     """Complete the poses that a file asks for. Raises DuocapError."""
     model = read_dictionary(task.dictionary)
     subject = None if task.subject is None else read_subject(task.subject)
@@ -63,16 +53,13 @@ def complete_poses(task: CompletionTask, progress: Callable[[int, int], None]) -
     restoring = RESTORE if task.n_nonzero is None else replace(RESTORE, n_nonzero=task.n_nonzero)
     poser = SparsePoser(model, None if subject is None else subject.skeleton, restoring)
     work = _complete_motion if request.curves else _complete_single_poses
-    take, lines, warnings = work(poser, request, rig, task.inputs.fps, progress)
-    return CompletedTake(take, lines, warnings if known else (UNKNOWN_FLOOR, *warnings))
-
-
-Completed = tuple[Take, tuple[str, ...], tuple[str, ...]]
+    made = work(poser, request, rig, task.inputs.fps, progress)
+    return made if known else replace(made, warnings=(UNKNOWN_FLOOR, *made.warnings))
 
 
 def _complete_single_poses(
     poser: SparsePoser, request: PoseRequest, rig: Rig | None, fps: float, progress: Callable[[int, int], None]
-) -> Completed:
+) -> TakeResult:
     """Find single poses, each by itself."""
     found: list[PoseResult] = []
     lines: list[str] = []
@@ -87,7 +74,7 @@ def _complete_single_poses(
         warnings += [*_format_underdetermined(f"pose {number}", asked), *([] if warned is None else [warned])]
         progress(number, len(request.poses))
     take = build_posed_take(poser.skeleton, found, fps, SOURCE)
-    return take, tuple(lines), tuple(warnings)
+    return TakeResult(take, tuple(lines), tuple(warnings))
 
 
 def _format_underdetermined(name: str, asked: PoseAsked) -> tuple[str, ...]:
@@ -107,7 +94,7 @@ def _format_underdetermined(name: str, asked: PoseAsked) -> tuple[str, ...]:
 
 def _complete_motion(
     poser: SparsePoser, request: PoseRequest, rig: Rig | None, fps: float, progress: Callable[[int, int], None]
-) -> Completed:
+) -> TakeResult:
     """Follow curves, every frame from the one before."""
     asked, points = request.poses[0], build_curve_points(request.curves, compute_frame_times(request))
     constraints = [build_constraints(asked, poser.skeleton, None, rig, row) for row in points]
@@ -123,5 +110,5 @@ def _complete_motion(
         measure_constraint_residuals(pose, asked, each, poser.skeleton, rig, row)
         for pose, each, row in zip(found, constraints, points, strict=True)
     ]
-    take = build_motion_take(poser.skeleton, found, fps, SOURCE)
-    return take, format_motion_quality(take, request, found, off, "dictionary"), format_motion_warnings(found, off)
+    take = build_posed_take(poser.skeleton, found, fps, SOURCE, motion=True)
+    return TakeResult(take, format_motion_quality(take, request, found, off, "dictionary"), format_motion_warnings(found, off))

@@ -6,7 +6,7 @@ little are left out and the frame is restored again. Then the joint angles are s
 the root is and how it is turned stay as they were.
 """
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 from typing import NamedTuple
 
@@ -23,6 +23,7 @@ from reconstruct.models.sparse.model import PoseDictionary, read_dictionary
 from reconstruct.posing.fit import ExpectedPoints, PoseStart, build_pose_gaussian, fit_pose
 from reconstruct.solve.limits import Limits
 from stream.take.take import Take
+from tools.export import TakeResult
 from tools.progress import ProgressState, ignore_progress
 
 ATOMS = {0.02: 24, 0.035: 12, np.inf: 6}  # of a code, by the noise [m] up to which
@@ -39,15 +40,6 @@ WILD_RAD, RAD_BY_M = 1.0, 10.0  # how far a wild joint may turn, and any other, 
 NO_CONSTRAINT = build_point_handles(np.zeros(0, np.int64), np.zeros((0, 3)), np.zeros((0, 3)))
 
 
-@dataclass(frozen=True, slots=True)
-class CleanTake:
-    """A clean take, its changes in words, and warnings."""
-
-    take: Take
-    lines: tuple[str, ...]
-    warnings: tuple[str, ...]
-
-
 class RestoredPoints(NamedTuple):
     """Points of N poses relative to the root, (N, P, 3) [m], which were wild, (N, P), and the noise of a coordinate [m]."""
 
@@ -58,7 +50,7 @@ class RestoredPoints(NamedTuple):
 
 def denoise_take(
     take: Take, dictionary: Path | str, noise_m: float | None = None, progress: ProgressState = ignore_progress
-) -> CleanTake:
+) -> TakeResult:
     """Remove noise and outliers from the poses of a take; lost frames and rest poses stay as they are.
 
     Args:
@@ -80,7 +72,7 @@ def denoise_take(
         rotvec[row] = solve_rotvec(model, take, row, restored, n)
         progress(n + 1, len(rows))
     clean = replace(take, rotvec=rotvec, root_m=take.root_m.copy())
-    return CleanTake(clean, _format_changes(take, clean, rows, restored), _format_warnings(rest & ~take.lost, restored))
+    return TakeResult(clean, _format_changes(take, clean, rows, restored), _format_warnings(rest & ~take.lost, restored))
 
 
 def restore_points(model: PoseDictionary, take: Take, rows: Ints, noise_m: float | None) -> RestoredPoints:

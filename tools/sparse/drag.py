@@ -17,7 +17,8 @@ from reconstruct.models.sparse.body import normalise_bone_lengths
 from reconstruct.models.sparse.dictionary import RestoreOptions, restore_poses
 from reconstruct.models.sparse.model import read_dictionary
 from stream.take.take import Take
-from tools.sparse.denoise import CleanTake, RestoredPoints, solve_rotvec
+from tools.export import TakeResult
+from tools.sparse.denoise import RestoredPoints, solve_rotvec
 
 ATOMS, DRAG_M = 6, 0.02  # of a pose, and how exactly its points are meant
 
@@ -39,7 +40,7 @@ def parse_moves(words: Sequence[str]) -> dict[int, Floats]:
 
 def drag_pose(
     take: Take, second: float, moves: Mapping[int, Floats], dictionary: Path, n_nonzero: int | None = None
-) -> CleanTake:
+) -> TakeResult:
     """Return the natural pose nearest to a dragged one.
 
     Args:
@@ -66,7 +67,7 @@ def drag_pose(
     rotvec = solve_rotvec(model, take, row, RestoredPoints(local_m, free, DRAG_M), 0)
     found = body.vectors(model.skeleton, rotvec[None]).reshape(-1, 3)
     pose = Take(take.skeleton, np.zeros(1), take.states[row : row + 1], rotvec[None], take.root_m[row : row + 1].copy())
-    return CleanTake(pose, _format_drags(moves, found - was), ())
+    return TakeResult(pose, _format_drags(moves, found - was), ())
 
 
 def _format_drags(moves: Mapping[int, Floats], moved_m: Floats) -> tuple[str, ...]:

@@ -10,7 +10,7 @@ from reconstruct.constraints import Constraints, FixedJoints, Handles, Orientati
 from reconstruct.models.style.features import N_ANGLES, choose_nearest_rotvec
 from reconstruct.models.style.model import Style
 from reconstruct.observations import Observations
-from tools.style.request import BodyPoint, CurveAsked, FixedAsked, OrientationAsked, PointAsked, PoseAsked
+from tools.style.request import BodyPoint, CurveAsked, FixedAsked, PointAsked, PoseAsked
 from tools.style.values import PoseFileError
 
 
@@ -35,8 +35,16 @@ def build_constraints(
             np.array([find_handle_offset(handle, skeleton) for handle in handles]).reshape(-1, 3),
         ),
         _build_observations(points, asked, rig),
-        _build_orientations(asked.orientations),
-        _build_fixed_joints(asked.fixed, style),
+        Orientations(
+            np.array([each.joint for each in asked.orientations], np.int64),
+            np.array([each.rotation for each in asked.orientations]).reshape(-1, 3, 3),
+            np.array([each.sigma_rad for each in asked.orientations], np.float64),
+        ),
+        FixedJoints(
+            np.array([each.joint for each in asked.fixed], np.int64),
+            np.array([_find_fixed_rotvec(each, style) for each in asked.fixed]).reshape(-1, 3),
+            np.array([each.sigma_rad for each in asked.fixed], np.float64),
+        ),
         RootConstraint() if asked.root is None else asked.root,
     )
 
@@ -72,24 +80,6 @@ def _build_observations(points: tuple[PointAsked, ...], asked: PoseAsked, rig: R
     rotation = np.array([camera.rotation for camera in rig.cameras])
     translation = np.array([camera.translation for camera in rig.cameras])
     return Observations(place, info, ideal, weight, rotation, translation, np.array([c.focal_px for c in rig.cameras]))
-
-
-def _build_orientations(asked: tuple[OrientationAsked, ...]) -> Orientations:
-    """Return orientations as arrays."""
-    return Orientations(
-        np.array([each.joint for each in asked], np.int64),
-        np.array([each.rotation for each in asked]).reshape(-1, 3, 3),
-        np.array([each.sigma_rad for each in asked], np.float64),
-    )
-
-
-def _build_fixed_joints(asked: tuple[FixedAsked, ...], style: Style | None) -> FixedJoints:
-    """Return held joints as arrays. Raises PoseFileError: the style has no such training pose."""
-    return FixedJoints(
-        np.array([each.joint for each in asked], np.int64),
-        np.array([_find_fixed_rotvec(each, style) for each in asked]).reshape(-1, 3),
-        np.array([each.sigma_rad for each in asked], np.float64),
-    )
 
 
 def _find_fixed_rotvec(asked: FixedAsked, style: Style | None) -> Floats:

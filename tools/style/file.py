@@ -118,10 +118,8 @@ def _read_pose(where: str, table: Mapping[str, Any], means: ConstraintContext) -
 def _read_curve(where: str, entry: object, means: ConstraintContext) -> CurveAsked:
     """Read a `[[curve]]`. Raises PoseFileError: fewer than two keys, times that do not rise, other than one place a key."""
     table = check_keys(where, entry, (*HANDLE_KEYS, "times_s", "positions_m", "sigma_m", "between"))
-    handle, sigma_m = (
-        read_handle(where, table, means),
-        read_number_key(where, table, "sigma_m", POINT_SIGMA_M, LEAST_SIGMA_M, MOST_M),
-    )
+    handle = read_handle(where, table, means)
+    sigma_m = read_number_key(where, table, "sigma_m", POINT_SIGMA_M, LEAST_SIGMA_M, MOST_M)
     times, places = (_read_list(where, table, key) for key in ("times_s", "positions_m"))
     time_s = check_numbers(f"{where} times_s", times, len(times), MOST_TIME_S)
     rows = [check_numbers(f"{where} positions_m, key {n},", row, 3, MOST_M) for n, row in enumerate(places, 1)]

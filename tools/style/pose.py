@@ -1,7 +1,6 @@
 """Poses and motions of styles from what is asked of them, as takes that every export writes."""
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from typing import Protocol
 
 import numpy as np
@@ -17,6 +16,7 @@ from reconstruct.models.style.synthesis.trajectory import SinglePoseSynthesizer,
 from reconstruct.pose import TrackingState
 from reconstruct.posing.protocol import FoundPose
 from stream.take.take import Take, TakeInfo
+from tools.export import TakeResult
 from tools.style.constraints import build_constraints, build_curve_points
 from tools.style.report import (
     FAMILIAR,
@@ -31,6 +31,7 @@ from tools.style.request import PoseRequest
 from tools.style.values import PoseFileError
 
 MOST_FRAMES = 200_000
+SOURCE = "style"
 
 
 class Synthesizing(SinglePoseSynthesizer, Protocol):
@@ -40,22 +41,13 @@ class Synthesizing(SinglePoseSynthesizer, Protocol):
     skeleton: Skeleton
 
 
-@dataclass(frozen=True, slots=True)
-class PosedTake:
-    """Result of a request: the take, lines of text on it, and warnings."""
-
-    take: Take
-    lines: tuple[str, ...]
-    warnings: tuple[str, ...]
-
-
 def solve_request(
     synthesizer: Synthesizing,
     request: PoseRequest,
     rig: Rig | None,
     fps: float,
     progress: Callable[[int, int], None] | None = None,
-) -> PosedTake:
+) -> TakeResult:
     """Solve the request of a file: poses one after another, or a motion.
 
     Args:
@@ -74,7 +66,7 @@ def solve_request(
     return _solve_single_poses(synthesizer, request, rig, fps)
 
 
-def _solve_single_poses(synthesizer: Synthesizing, request: PoseRequest, rig: Rig | None, fps: float) -> PosedTake:
+def _solve_single_poses(synthesizer: Synthesizing, request: PoseRequest, rig: Rig | None, fps: float) -> TakeResult:
     """Solve single poses, each without a start."""
     found: list[Synthesis] = []
     lines: list[str] = []
@@ -88,7 +80,7 @@ def _solve_single_poses(synthesizer: Synthesizing, request: PoseRequest, rig: Ri
         lines += format_pose_residuals(f"pose {number}", pose, off)
         warned = format_pose_warning(f"pose {number}", pose, off)
         warnings += [] if warned is None else [warned]
-    return PosedTake(build_posed_take(synthesizer.skeleton, found, fps), tuple(lines), tuple(warnings))
+    return TakeResult(build_posed_take(synthesizer.skeleton, found, fps, SOURCE), tuple(lines), tuple(warnings))
 
 
 def _solve_motion_take(
@@ -97,7 +89,7 @@ def _solve_motion_take(
     rig: Rig | None,
     fps: float,
     progress: Callable[[int, int], None] | None,
-) -> PosedTake:
+) -> TakeResult:
     """Follow curves at the rate of the features, and give the motion at fps."""
     seconds = compute_frame_times(request)
     asked = request.poses[0]
@@ -110,8 +102,8 @@ def _solve_motion_take(
         measure_constraint_residuals(pose, asked, constraint, skeleton, rig, row)
         for pose, constraint, row in zip(found, constraints, points, strict=True)
     ]
-    take = build_motion_take(skeleton, found, fps)
-    return PosedTake(take, format_motion_quality(take, request, found, off), format_motion_warnings(found, off))
+    take = build_posed_take(skeleton, found, fps, SOURCE, motion=True)
+    return TakeResult(take, format_motion_quality(take, request, found, off), format_motion_warnings(found, off))
 
 
 def compute_frame_times(request: PoseRequest) -> Floats:
@@ -131,7 +123,7 @@ def _interpolate_shares(request: PoseRequest, seconds: Floats) -> Floats | None:
     return np.stack(columns, axis=-1)
 
 
-def build_posed_take(skeleton: Skeleton, poses: Sequence[FoundPose], fps: float, source: str = "style") -> Take:
+def build_posed_take(skeleton: Skeleton, poses: Sequence[FoundPose], fps: float, source: str, motion: bool = False) -> Take:
     """Return poses as a take of even frames.
 
     Args:
@@ -139,27 +131,11 @@ def build_posed_take(skeleton: Skeleton, poses: Sequence[FoundPose], fps: float,
         poses: poses in the order of time.
         fps: frame rate of the take [Hz].
         source: description of the origin of the poses.
+        motion: whether they are a motion at the rate of the features, to be brought to fps.
     """
     rotvec, root_m = np.array([pose.rotvec for pose in poses]), np.array([pose.root_m for pose in poses])
-    return _build_even_take(skeleton, rotvec, root_m, fps, source)
-
-
-def build_motion_take(skeleton: Skeleton, poses: Sequence[FoundPose], fps: float, source: str = "style") -> Take:
-    """Return poses at the rate of the features as a take at fps.
-
-    Args:
-        skeleton: skeleton of the body.
-        poses: poses in the order of time.
-        fps: frame rate of the take [Hz].
-        source: description of the origin of the poses.
-    """
-    rotvec, root_m = np.array([pose.rotvec for pose in poses]), np.array([pose.root_m for pose in poses])
-    rotvec, root_m = resample_motion(rotvec, root_m, fps)
-    return _build_even_take(skeleton, rotvec, root_m, fps, source)
-
-
-def _build_even_take(skeleton: Skeleton, rotvec: Floats, root_m: Floats, fps: float, source: str) -> Take:
-    """Return rotation vectors, (N, J, 3) [rad], and places of the root, (N, 3) [m], as a take of even frames."""
+    if motion:
+        rotvec, root_m = resample_motion(rotvec, root_m, fps)
     return Take(
         skeleton=skeleton,
         seconds=np.arange(len(rotvec)) / fps,

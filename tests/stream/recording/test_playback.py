@@ -29,7 +29,7 @@ from stream.recording.recording import Recording, open_recording
 from tests.stream.publish.test_fanout import Notebook
 from tests.support.kept import Kept
 from tests.support.stream_messages import EVENT, POSE, RIG, SKELETON, STATUS, same
-from tools.play import open_outlet, play_recording
+from tools.replay.play import open_outlet, play_recording
 
 ROOT = Path(__file__).resolve().parents[3]
 T0 = 40_000_000_000

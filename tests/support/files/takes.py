@@ -1,11 +1,17 @@
-"""Takes for tests of the exports: an uneven body in smooth motion, and a small parser of BVH."""
+"""Takes for tests of the exports: an uneven body in smooth motion, clips as BVH, and a small parser of BVH."""
+
+from dataclasses import replace
+from pathlib import Path
 
 import numpy as np
 from scipy.spatial.transform import Rotation
 
 from config.joints import N_JOINTS
+from database.clips import Clip
 from database.geometry.skeleton import Skeleton
 from reconstruct.pose import TrackingState
+from stream.export.bvh import write_bvh
+from stream.take.read import take_from_clip
 from stream.take.take import MarkerTracks, Take
 
 
@@ -25,6 +31,14 @@ def take(n: int = 12, seconds: np.ndarray | None = None, seed: int = 0, states: 
     root = rng.normal(0, 1, 3) + np.linspace(0, 2, n)[:, None] * (0.3, 0.1, -0.7)
     times = np.arange(n) / 60.0 if seconds is None else seconds
     return Take(uneven_body(), times, states or (TrackingState.TRACKING,) * n, rotvec, root)
+
+
+def write_clip(file: Path, clip: Clip, rotvec: np.ndarray | None = None) -> Path:
+    """Write a clip as BVH, or its first poses with other rotations."""
+    if rotvec is not None:
+        clip = replace(clip, rotvec=rotvec, root_m=clip.root_m[: len(rotvec)])
+    write_bvh(file, take_from_clip(clip, clip.name))
+    return file
 
 
 def bvh_positions_cm(text: str) -> tuple[float, dict[str, np.ndarray]]:

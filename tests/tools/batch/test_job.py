@@ -7,7 +7,7 @@ import typer
 
 from config.errors import DuocapError
 from tools.batch.job import read_job
-from tools.batch.task import CLEAN, COMMON, DATABASE, EVALUATE, EXPORT, REPLAY, SOLVE, OptionType
+from tools.batch.task import COMMON, EVALUATE, OPTIONS, OptionType
 from tools.cli import build_application
 
 
@@ -76,13 +76,8 @@ def test_databases_exports_motions_and_tables_are_commands_too(studio: Path) -> 
 
 def test_keys_are_options_of_the_commands() -> None:
     kinds: dict[tuple[str, ...], dict[str, OptionType]] = {("evaluate", table): keys for table, keys in EVALUATE.items()}
-    kinds |= {
-        ("replay",): REPLAY,
-        ("solve",): SOLVE,
-        ("export",): EXPORT,
-        ("physics", "clean"): CLEAN,
-        ("database", "build"): DATABASE,
-    }
+    commands = {"clean": ("physics", "clean"), "database": ("database", "build")}
+    kinds |= {commands.get(kind, (kind,)): keys for kind, keys in OPTIONS.items() if kind != "evaluate"}
     for words, keys in kinds.items():
         found = typer.main.get_command(build_application(words[0]))
         for word in words:

@@ -51,12 +51,6 @@ def test_a_folder_without_motions_is_refused(tmp_path: Path, capsys: pytest.Capt
     assert result.status != 0 and "no CMU motions" in result.last
 
 
-@pytest.mark.slow
-def test_a_clip_that_is_no_query_is_refused(motion_dir: Path, walks: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    result = duocap(capsys, "evaluate", "labels", "--motion", motion_dir, "--database", walks, "--clip", "07_77")
-    assert result.status != 0 and "no clip of the protocol" in result.last
-
-
 def run(capsys: pytest.CaptureFixture[str], command: str, motion: Path, walks: Path, file: Path, *words: object) -> list[str]:
     """Run a command on one clip; return the lines it prints."""
     given = ("--motion", motion, "--database", walks, "--clip", "07_08", "--json", file)

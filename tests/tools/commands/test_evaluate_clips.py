@@ -4,16 +4,13 @@ import json
 from dataclasses import replace
 from pathlib import Path
 
-import numpy as np
 import pytest
 
 from database.builtin import build_person_skeleton
-from database.clips import Clip
+from database.clips import Clip, slice_clip
 from database.store import write_database
-from reconstruct.pose import TrackingState
-from stream.export.bvh import write_bvh
-from stream.take.take import Take
 from tests.support.commands import duocap
+from tests.support.files.takes import write_clip
 from tests.support.people import walk
 from tools.evaluate.sets import QUICK
 
@@ -31,9 +28,7 @@ def walked(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Path]:
     """Return a BVH file of a walk, and a database of that walk and of one in another manner."""
     folder = tmp_path_factory.mktemp("clips")
     clip = walk(build_person_skeleton(1.78))
-    seconds = np.arange(clip.n_frames) / clip.fps
-    states = (TrackingState.TRACKING,) * clip.n_frames
-    write_bvh(folder / "mine.bvh", Take(clip.skeleton, seconds, states, clip.rotvec, clip.root_m))
+    write_clip(folder / "mine.bvh", clip)
     write_database(folder / "both.db", [clip, bent(clip)])
     return folder / "mine.bvh", folder / "both.db"
 
@@ -67,11 +62,7 @@ def test_a_file_alone_is_enough(
 @pytest.fixture(scope="module")
 def short(walked: tuple[Path, Path]) -> Path:
     """Return the first second and a half of the walk as a file: nothing is left to learn from before the second half."""
-    file = walked[0].with_name("short.bvh")
-    clip = walk(build_person_skeleton(1.78))
-    n, states = 90, (TrackingState.TRACKING,) * 90
-    write_bvh(file, Take(clip.skeleton, np.arange(n) / clip.fps, states, clip.rotvec[:n], clip.root_m[:n]))
-    return file
+    return write_clip(walked[0].with_name("short.bvh"), slice_clip(walk(build_person_skeleton(1.78)), 0, 90))
 
 
 @pytest.mark.slow

@@ -144,6 +144,9 @@ def test_interrupted_anywhere_it_goes_on(home: Path, publisher: Publisher) -> No
         with pytest.raises(KeyboardInterrupt):
             get_database(GetTask(TOY, mirror=publisher.url), lambda *_, left=left: _next(left), NOTHING)
         assert not (home / "toy.db").exists()
+    for left in (".toy.db.1.part", "toy/.toy.zip.1.part", "toy/motions-1/77_01.amc"):  # as a process leaves that is killed
+        (home / left).parent.mkdir(exist_ok=True)
+        (home / left).write_bytes(b"half")
     get_database(GetTask(TOY, mirror=publisher.url), NOTHING, NOTHING)
     first, last = open_database(whole), open_database(home / "toy.db")
     assert np.array_equal(first.rotvec, last.rotvec) and first.clip_names == last.clip_names

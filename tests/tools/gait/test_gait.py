@@ -9,11 +9,10 @@ import pytest
 from database.builtin import make_builtin_clip
 from database.builtin.bodies import build_person_skeleton
 from database.clips import Clip
-from stream.export.bvh import write_bvh
 from stream.export.c3d import write_c3d
 from stream.export.events import GaitEvent, GaitEventKind
 from tests.support.commands import duocap
-from tests.support.files.takes import take
+from tests.support.files.takes import take, write_clip
 from tests.support.people import walk
 from tools.gait.events import compute_feet_motion, find_gait_events
 from tools.gait.steps import GaitReport, describe_no_walk, measure_steps
@@ -67,8 +66,7 @@ def test_ezc3d_finds_the_events(tmp_path: Path) -> None:
 
 
 def test_the_command_writes_a_table_and_events(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    file = tmp_path / "walk.bvh"
-    write_bvh(file, motion_from_clip(walk(BODY), "walk").take)
+    file = write_clip(tmp_path / "walk.bvh", walk(BODY))
     out = [tmp_path / name for name in ("steps.csv", "walk.c3d")]
     done = duocap(capsys, "gait", file, "--out", out[0], "--out", out[1])
     assert done.status == 0 and "step length, m" in done.out and "asymmetry" in done.out and done.out.count("over ground") == 1
@@ -78,7 +76,7 @@ def test_the_command_writes_a_table_and_events(tmp_path: Path, capsys: pytest.Ca
     assert duocap(capsys, "gait", file, "--out", tmp_path / "a.txt").err.count("expected a name that ends with .csv") == 1
     first = walk(BODY)
     standing = Clip("still", BODY, 60.0, np.repeat(first.rotvec[:1], 60, axis=0), np.repeat(first.root_m[:1], 60, axis=0))
-    write_bvh(file, motion_from_clip(standing, "still").take)
+    write_clip(file, standing)
     assert "no steps in 60 frames" in duocap(capsys, "gait", file).err
 
 

@@ -22,8 +22,8 @@ from stream.publish.sink import StreamSink
 from tests.support import fakes
 from tests.support.cameras.device import Manners, two_cameras
 from tests.support.ports import free_address
+from tools.commands.live.run import order_cameras
 from tools.commands.options import CameraOptions
-from tools.commands.run import order_cameras
 from tools.run import run as run_module
 from tools.run.cameras import (
     CameraKind,

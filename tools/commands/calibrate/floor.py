@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Literal
 import typer
 
 from config.settings import Settings
-from tools.arguments import check_folders, check_sources
+from tools.arguments import check_folders, check_range, check_sources
 from tools.calibrate.outcome import choose_picture_file
 from tools.commands.declaration import InProject, add_settings_options
 from tools.commands.options import NoPicture, VerdictPicture, VideoOptions
@@ -131,10 +131,9 @@ def _way(board: str | None, markers: str | None, subject: Path | None) -> Litera
 
 def _check_ranges(options: FloorOptions) -> None:
     """Raise typer.BadParameter for values that cannot be."""
-    height, distance, start, end = options.height, options.distance, options.start, options.end
-    for value, (low, high), name in ((height, HEIGHT_RANGE_MM, "--height"), (distance, DISTANCE_RANGE_MM, "--distance")):
-        if value is not None and not low <= value <= high:
-            raise typer.BadParameter(f"{value:g} mm; expected {low:g} to {high:g} mm", param_hint=name)
+    start, end = options.start, options.end
+    check_range("--height", options.height, HEIGHT_RANGE_MM)
+    check_range("--distance", options.distance, DISTANCE_RANGE_MM)
     if (start is not None and not start >= 0) or (end is not None and not end > (start or 0.0)):  # so that nan is refused, too
         raise typer.BadParameter("the second time must come after the first", param_hint="--from/--to")
 

@@ -13,7 +13,7 @@ from tools.arguments import check_folders, check_sources
 from tools.calibrate.names import choose_camera_names
 from tools.calibrate.outcome import choose_picture_file
 from tools.commands.declaration import InProject, add_settings_options
-from tools.commands.landmarks import set_landmarks
+from tools.commands.live.landmarks import set_landmarks
 from tools.commands.options import GuideBrowser, LandmarkModel, NoPicture, Timestamps, VerdictPicture, VideoFps
 
 DEFAULT_BOARD = "chessboard:9x6:25"

@@ -10,7 +10,7 @@ from config.settings import Settings
 from tools.arguments import check_folders, check_sources, parse_seconds_range
 from tools.calibrate.outcome import choose_picture_file
 from tools.commands.declaration import InProject, add_settings_options
-from tools.commands.landmarks import set_landmarks
+from tools.commands.live.landmarks import set_landmarks
 from tools.commands.options import Database, GuideBrowser, LandmarkModel, NoPicture, Rig, VerdictPicture, VideoOptions, Views
 
 if TYPE_CHECKING:

@@ -9,7 +9,7 @@ import typer
 
 from config.errors import DuocapError
 from config.settings import Settings
-from tools.arguments import check_folders, check_sources
+from tools.arguments import check_folders, check_range, check_sources
 from tools.calibrate.names import choose_camera_names
 from tools.calibrate.outcome import choose_picture_file, print_report, write_outcome
 from tools.commands.declaration import add_settings_options
@@ -99,9 +99,8 @@ def _check(
     length: float | None, distance: float | None, intrinsics: list[Path] | None, fov: float | None, markers: int | None
 ) -> None:
     """Raise typer.BadParameter where the options do not go together or say what cannot be."""
-    for value, (low, high), name in ((length, LENGTH_RANGE_MM, "--length"), (distance, DISTANCE_RANGE_MM, "--distance")):
-        if value is not None and not low <= value <= high:
-            raise typer.BadParameter(f"{value:g} mm; expected {low:g} to {high:g} mm", param_hint=name)
+    check_range("--length", length, LENGTH_RANGE_MM)
+    check_range("--distance", distance, DISTANCE_RANGE_MM)
     if fov is not None and not FOV_RANGE_DEG[0] <= fov <= FOV_RANGE_DEG[1]:
         raise typer.BadParameter(
             f"{fov:g} degrees; expected {FOV_RANGE_DEG[0]:g} to {FOV_RANGE_DEG[1]:g}: webcams have 50 to 90", param_hint="--fov"

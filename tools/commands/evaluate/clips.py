@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 from config.errors import DatabaseError
 from config.files import write_together
+from tools.arguments import check_folders
 from tools.commands.evaluate.options import ClipOptions
 
 if TYPE_CHECKING:
@@ -50,6 +51,7 @@ def measure_clips(asked: ClipOptions, measure: Callable[[ClipPart], tuple[Iterab
     """Measure the clips part by part and print the lines of each; write the figures where a file is wanted."""
     from tools.evaluate.figures import write_figures
 
+    check_folders(asked.json)
     figures: dict[str, object] = {}
     parts = find_parts(asked)  # first: a database that is built for them is read again
     with write_together():

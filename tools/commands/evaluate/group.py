@@ -9,7 +9,6 @@ from typing import Annotated
 import typer
 
 from config.settings import Settings
-from tools.arguments import check_folders
 from tools.commands.declaration import add_settings_options
 from tools.commands.evaluate.clips import ClipPart, measure_clips
 from tools.commands.evaluate.forces import forces
@@ -81,7 +80,6 @@ def synthesis(settings: Settings, options: EvaluateSynthesisOptions) -> None:
 
     clips, measuring = options.clips, options.measuring
     variants, methods = tuple(options.variant or ()), tuple(options.method or ())
-    check_folders(clips.json)
     check_variants(variants)
     check_methods(methods)
 
@@ -136,7 +134,6 @@ def end_to_end(settings: Settings, options: EvaluateRenderedOptions) -> None:
     from tools.evaluate.rendered import RenderedOptions, measure_rendered, report
 
     clips, measuring = options.clips, options.measuring
-    check_folders(clips.json)
     shares = tuple(options.occlude or (0.0,))
     asked = RenderedOptions(
         options.markers, options.seconds, 0.0, options.true_subject, measuring.seed, options.cameras, options.occlude_each

@@ -9,7 +9,6 @@ from typing import Annotated
 import typer
 
 from config.settings import Settings
-from tools.arguments import check_folders
 from tools.commands.declaration import add_settings_options
 from tools.commands.evaluate.clips import ClipPart, measure_clips
 from tools.commands.evaluate.options import ClipOptions, GapOptions, MeasuringOptions, Plot
@@ -45,7 +44,6 @@ def missing(settings: Settings, options: EvaluateMissingOptions) -> None:
     from tools.evaluate.missing.table import report
 
     clips, gaps, measuring = options.clips, options.gaps, options.measuring
-    check_folders(clips.json)
     # With clips of a set nothing is learned unless it is asked for.
     methods = options.method or (["local"] if clips.sets else [])
     styles = options.style or ["none" if clips.sets else "known"]
@@ -112,7 +110,6 @@ def labels(settings: Settings, options: EvaluateLabelsOptions) -> None:
     from tools.evaluate.missing.labels import LabelOptions, measure_labels, report
 
     clips, gaps, measuring, learned = options.clips, options.gaps, options.measuring, options.learned
-    check_folders(clips.json)
 
     def measure(part: ClipPart) -> tuple[Iterable[str], object]:
         begin_s = perf_counter()

@@ -1,0 +1,1 @@
+"""The commands around live cameras and their stream."""

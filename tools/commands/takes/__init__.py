@@ -1,0 +1,1 @@
+"""The commands of takes: what is recorded, watched, changed and written."""
