@@ -32,9 +32,8 @@ from database.store import open_database
 from reconstruct.search.index import load_search_index
 from reconstruct.track.publish import compute_joint_positions
 from tools.evaluate.missing.masks import MissingCase, markers_of_limb, seen_in
-from tools.evaluate.missing.measure import clip_query, judge_solution, solve
+from tools.evaluate.missing.measure import clip_query, judge_solution, solve, solve_offline
 from tools.evaluate.missing.methods import MethodInput
-from tools.evaluate.missing.offline import solve_offline
 from tools.evaluate.protocol import open_for_clip, protocol_database, read_query, set_clip
 from tools.evaluate.queries import apply_variant
 from tools.evaluate.sets import TEST, TUNING
