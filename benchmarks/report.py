@@ -3,7 +3,7 @@
 import argparse
 import math
 import time
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import asdict, dataclass, is_dataclass
 from pathlib import Path
 from typing import Any
@@ -19,7 +19,7 @@ from tools.evaluate.protocol import protocol_database, set_clip
 
 # Windows counts processor time in steps of 16 ms.
 CLOCK_NS = time.process_time_ns if time.get_clock_info("process_time").resolution < 1e-5 else time.perf_counter_ns
-Row = Mapping[str, Any]  # a value for each column, by its name; what no column names is written as JSON only
+Row = dict[str, Any]  # a value for each column, by its name; what no column names is written as JSON only
 
 
 def build_parser(doc: str | None) -> argparse.ArgumentParser:
@@ -112,6 +112,11 @@ def format_grid(grid: Sequence[Sequence[str]]) -> list[str]:
     width = [max(len(row[k]) for row in grid) for k in range(len(grid[0]))]
     text = [format_line(cell.ljust(w) for cell, w in zip(row, width, strict=True)) for row in grid]
     return [text[0], "|" + "|".join("-" * (w + 2) for w in width) + "|", *text[1:]]
+
+
+def format_table(columns: Sequence[Column], rows: Iterable[Row]) -> list[str]:
+    """Return the lines of a Markdown table of rows."""
+    return format_grid([[column.name for column in columns], *([column.format_cell(row) for column in columns] for row in rows)])
 
 
 class TablePrinter:

@@ -12,7 +12,8 @@ from pathlib import Path
 
 import numpy as np
 
-from benchmarks.papers.frame import Column, PaperTable, Request, Row, number_columns, text_columns
+from benchmarks.papers.frame import PaperTable, Request
+from benchmarks.report import Column, Row, number_columns, text_columns
 from calibration.placement import make_facing_rig
 from calibration.subject.subject import Subject
 from capture.packets import MarkerFrame

@@ -5,9 +5,10 @@ from dataclasses import replace
 
 import numpy as np
 
-from benchmarks.papers.frame import PaperTable, Request, Row, number_columns, text_columns
+from benchmarks.papers.frame import PaperTable, Request
 from benchmarks.papers.grown import pick_clips
 from benchmarks.papers.search import SECONDS, make_graph, query_clip, time_exhaustive
+from benchmarks.report import Row, number_columns, text_columns
 from config.arrays import Ints, Singles
 from database.graph.neighbours import find_graph
 from database.store import open_database

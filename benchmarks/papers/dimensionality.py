@@ -16,7 +16,8 @@ from sklearn.cluster import KMeans
 from sklearn.decomposition import PCA
 from sklearn.neighbors import NearestNeighbors
 
-from benchmarks.papers.frame import Chart, Column, PaperTable, Request, Row, flatten_lists, number_columns, text_columns
+from benchmarks.papers.frame import Chart, PaperTable, Request, flatten_lists
+from benchmarks.report import Column, Row, number_columns, text_columns
 from config.arrays import Bools, Floats, Ints, Singles
 from config.errors import DatabaseError
 from config.joints import N_JOINTS

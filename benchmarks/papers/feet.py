@@ -12,7 +12,8 @@ from time import perf_counter
 
 import numpy as np
 
-from benchmarks.papers.frame import Column, PaperTable, Request, Row, flatten_lists, number_columns, text_columns
+from benchmarks.papers.frame import PaperTable, Request, flatten_lists
+from benchmarks.report import Column, Row, number_columns, text_columns
 from config.arrays import Bools, Floats
 from config.settings import Settings
 from database.contacts import compute_contact_points_m, label_contacts, label_database_contacts

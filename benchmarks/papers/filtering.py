@@ -13,7 +13,8 @@ from pathlib import Path
 import numpy as np
 from scipy.interpolate import CubicHermiteSpline
 
-from benchmarks.papers.frame import Chart, Column, PaperTable, Request, Row, number_columns, text_columns
+from benchmarks.papers.frame import Chart, PaperTable, Request
+from benchmarks.report import Column, Row, number_columns, text_columns
 from calibration.formats.rig_toml import read_rig_toml
 from calibration.subject.subject import Subject
 from capture.recording.recording import CaptureRecording, RecordingSpec

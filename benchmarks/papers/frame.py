@@ -7,29 +7,13 @@ from typing import Any
 
 import numpy as np
 
+from benchmarks.report import Column, Row, format_grid
 from calibration.quality.picture import open_figure, save_figure
 from config.errors import DatabaseError
 from config.settings import Settings
 from tools.cluster import ALONE, WorkerPlan
 from tools.evaluate.protocol import ProtocolClip, measurable_clips, named_clip, open_once, protocol_database, set_clip
 from tools.evaluate.sets import stems_of
-
-Row = dict[str, Any]  # a value for each column, by its name; what no column names is written as JSON only
-
-
-@dataclass(frozen=True, slots=True)
-class Column:
-    """A column of a table. digits: of its numbers after the point, None: text, by which rows are told apart."""
-
-    name: str
-    digits: int | None = None
-
-    def format_cell(self, row: Row) -> str:
-        """Return a row's value as text, a dash where it has none."""
-        value = row.get(self.name)
-        if value is None or (isinstance(value, float) and not np.isfinite(value)):
-            return "-"
-        return str(value) if self.digits is None else f"{value:.{self.digits}f}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -105,16 +89,6 @@ class PaperTable:
             raise DatabaseError(f"{self.name} has no {unknown[0]!r}; take {', '.join(self.choices)}")
 
 
-def text_columns(*names: str) -> tuple[Column, ...]:
-    """Return columns of text."""
-    return tuple(Column(name) for name in names)
-
-
-def number_columns(digits: int, *names: str) -> tuple[Column, ...]:
-    """Return columns of numbers with some digits after the point."""
-    return tuple(Column(name, digits) for name in names)
-
-
 def compute_means(table: PaperTable, rows: Sequence[Row]) -> list[Row]:
     """Return a mean row for each group of rows that differ in the columns `mean_over` only, if it has more than one."""
     kept = [c.name for c in table.columns if c.digits is None and c.name not in table.mean_over]
@@ -147,17 +121,13 @@ def format_table(table: PaperTable, rows: Sequence[Row]) -> list[str]:
             line[row[table.spread]] = " / ".join(c.format_cell(row) for c in cells)
     grid = [[c.name for c in heads] + spread]
     grid += [[*key[: len(heads)], *(line.get(name, "-") for name in spread)] for key, line in lines.items()]
-    width = [max(len(line[k]) for line in grid) for k in range(len(grid[0]))]
-    text = ["| " + " | ".join(cell.ljust(w) for cell, w in zip(line, width, strict=True)) + " |" for line in grid]
-    return [text[0], "|" + "|".join("-" * (w + 2) for w in width) + "|", *text[1:]]
+    return format_grid(grid)
 
 
 def print_table(table: PaperTable, rows: Sequence[Row]) -> None:
     """Print a table below its title."""
     note = f" ({', '.join(table.cells)})" if table.cells else ""
-    print(f"\n### {table.name}: {table.title}\n\n{table.paper}{note}\n")
-    for line in format_table(table, rows):
-        print(line)
+    print(f"\n### {table.name}: {table.title}\n\n{table.paper}{note}\n", *format_table(table, rows), sep="\n")
 
 
 def draw_chart(table: PaperTable, chart: Chart, rows: Sequence[Row], folder: Path) -> Path:

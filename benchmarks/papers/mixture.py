@@ -10,9 +10,10 @@ from pathlib import Path
 
 import numpy as np
 
-from benchmarks.papers.frame import Column, PaperTable, Request, Row, flatten_lists, number_columns, text_columns
+from benchmarks.papers.frame import PaperTable, Request, flatten_lists
 from benchmarks.papers.grown import cut_database, pick_clips
 from benchmarks.papers.synthesis import IN_FIGURE
+from benchmarks.report import Column, Row, number_columns, text_columns
 from config.errors import DatabaseError
 from database.store import PoseDatabase
 from database.thinning import MARK

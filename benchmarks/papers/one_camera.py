@@ -11,8 +11,9 @@ from pathlib import Path
 
 import numpy as np
 
-from benchmarks.papers.frame import PaperTable, Request, Row, flatten_lists, number_columns, text_columns
+from benchmarks.papers.frame import PaperTable, Request, flatten_lists
 from benchmarks.papers.mixture import measure_clips
+from benchmarks.report import Row, number_columns, text_columns
 from calibration.camera import Rig
 from calibration.placement import make_facing_rig
 from calibration.subject.subject import Subject

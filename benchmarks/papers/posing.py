@@ -8,7 +8,7 @@ from pathlib import Path
 
 import numpy as np
 
-from benchmarks.papers.frame import Column, PaperTable, Request, Row, flatten_lists, number_columns, text_columns
+from benchmarks.papers.frame import PaperTable, Request, flatten_lists
 from benchmarks.papers.posing_cases import (
     KINDS,
     SPLITS,
@@ -22,6 +22,7 @@ from benchmarks.papers.posing_cases import (
     splits,
 )
 from benchmarks.papers.posing_peers import damped_least_squares, mean_pose, nearest, place
+from benchmarks.report import Column, Row, number_columns, text_columns
 from config.arrays import Floats
 from config.joints import N_JOINTS
 from database.geometry.kinematics import compute_forward_kinematics

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from benchmarks.papers.frame import Column, PaperTable, Request, Row, flatten_lists, number_columns, text_columns
+from benchmarks.papers.frame import PaperTable, Request, flatten_lists
 from benchmarks.papers.restoring_models import MODELS, SMALL_ONLY, ModelKind, RestoringModel, TradeOff, make_dictionary_kind
 from benchmarks.papers.restoring_poses import (
     ALL,
@@ -24,6 +24,7 @@ from benchmarks.papers.restoring_poses import (
     read_takes,
     split_poses,
 )
+from benchmarks.report import Column, Row, number_columns, text_columns
 from config.arrays import Floats
 from tools.evaluate.parallel import run_tasks
 from tools.evaluate.protocol import cmu_folder

@@ -6,8 +6,9 @@ from time import perf_counter_ns
 
 import numpy as np
 
-from benchmarks.papers.frame import Chart, Column, PaperTable, Request, Row, number_columns, text_columns
+from benchmarks.papers.frame import Chart, PaperTable, Request
 from benchmarks.papers.grown import PAPER_POSES, cut_database, grown_database
+from benchmarks.report import Column, Row, number_columns, text_columns
 from config.arrays import Floats, Ints, Singles
 from config.joints import N_JOINTS
 from config.settings import SolveSettings
@@ -85,10 +86,12 @@ def time_exhaustive(examples: Examples, queries: Sequence[Query], count: int) ->
     return TimedSearch(found, np.array(us), np.full(len(us), float(len(examples))))
 
 
-def time_search(search: PoseSearch, queries: Sequence[Query], count: int) -> TimedSearch:
-    """Find the neighbours of every query by the search."""
+def time_search(search: PoseSearch, queries: Sequence[Query], count: int, swept: Floats | None = None) -> TimedSearch:
+    """Find the neighbours of every query by the search; swept: a buffer that is written before each, to empty caches."""
     found, us, examined = [], [], []
     for query in queries:
+        if swept is not None:
+            swept += 1.0
         begin_ns = perf_counter_ns()
         found.append(search.nearest(query, count))
         us.append((perf_counter_ns() - begin_ns) / 1e3)

@@ -12,7 +12,8 @@ from pathlib import Path
 
 import numpy as np
 
-from benchmarks.papers.frame import PaperTable, Request, Row, flatten_lists, number_columns, text_columns
+from benchmarks.papers.frame import PaperTable, Request, flatten_lists
+from benchmarks.report import Row, number_columns, text_columns
 from calibration.subject.props import find_props
 from calibration.subject.subject import Subject
 from config.arrays import Bools, Floats

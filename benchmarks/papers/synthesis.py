@@ -3,7 +3,8 @@
 from collections.abc import Iterator
 from functools import partial
 
-from benchmarks.papers.frame import Column, PaperTable, Request, Row, number_columns, text_columns
+from benchmarks.papers.frame import PaperTable, Request
+from benchmarks.report import Column, Row, number_columns, text_columns
 from tools.evaluate.protocol import synthesis_clips
 from tools.evaluate.synthesis.measure import SynthesisOptions, measure_synthesis
 from tools.evaluate.synthesis.table import PAPER, WHAT

@@ -13,7 +13,7 @@ from pathlib import Path
 
 import numpy as np
 
-from benchmarks.report import build_parser, write_json
+from benchmarks.report import build_parser, run_main, write_json
 from calibration.camera import Camera, Rig
 from calibration.formats.rig_toml import read_rig_toml
 from calibration.subject.subject import Subject
@@ -168,7 +168,7 @@ def detect_pairs(
 
 @dataclass(frozen=True, slots=True)
 class DetectedRecording:
-    """A recording: pairs found in it, as `pairs_of` gives them, and all that a pipeline for it needs."""
+    """A recording: pairs found in it, as `detect_pairs` gives them, and all that a pipeline for it needs."""
 
     settings: Settings
     rig: Rig
@@ -217,4 +217,4 @@ def main() -> None:
 
 
 if __name__ == "__main__":
-    main()
+    run_main(main)

@@ -19,7 +19,7 @@ from time import process_time
 import numpy as np
 from scipy.interpolate import CubicSpline
 
-from benchmarks.report import build_parser, find_database_file, write_json
+from benchmarks.report import build_parser, find_database_file, run_main, write_json
 from calibration.subject.labelled import LabelledTake, label_take, turn_upright
 from config.arrays import Bools, Floats
 from config.errors import DatabaseError
@@ -240,4 +240,4 @@ def main() -> None:
 
 
 if __name__ == "__main__":
-    main()
+    run_main(main)

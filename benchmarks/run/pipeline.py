@@ -10,7 +10,6 @@ compiled kernels in numba's cache and without.
 """
 
 import os
-import sys
 import tempfile
 import time
 from collections.abc import Sequence
@@ -20,7 +19,7 @@ from pathlib import Path
 
 import numpy as np
 
-from benchmarks.report import build_parser, find_database_file, write_json
+from benchmarks.report import build_parser, find_database_file, run_main, write_json
 from benchmarks.run.peers import measure_peers_ms
 from benchmarks.run.stored_frames import StoredFrames, build_decoding_detector, open_stored, open_stored_images, store_frames
 from calibration.subject.subject import Subject
@@ -208,14 +207,14 @@ def choose_best_run(runs: Sequence[Run]) -> Run:
     return min(runs, key=lambda run: run.latency_ms["total"][0])
 
 
-def main(given: Sequence[str] | None = None) -> int:
+def main() -> None:
     """Run all cases and print the tables."""
     parser = build_parser(__doc__)
     parser.add_argument("--database", type=Path, help="motion database; default the built-in motions")
     parser.add_argument("--seconds", type=float, default=15.0, help="of every run (default 15)")
     parser.add_argument("--repeat", type=int, default=1, help="runs of every case, of which the quickest counts (default 1)")
     parser.add_argument("--starts", action="store_true", help="start once more without compiled kernels")
-    options = parser.parse_args(given)
+    options = parser.parse_args()
     database = find_database_file(options.database)
     found: dict[str, Run] = {}
     with tempfile.TemporaryDirectory() as temporary:
@@ -228,8 +227,7 @@ def main(given: Sequence[str] | None = None) -> int:
         if options.starts:
             print(measure_starts(scenes[CASES[0].size], CASES[0], database, Path(temporary) / "numba"))
     write_json(options.json, found)
-    return 0
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    run_main(main)

@@ -21,7 +21,7 @@ import cv2
 import numpy as np
 from PIL import Image
 
-from benchmarks.report import build_parser
+from benchmarks.report import build_parser, run_main
 from config.arrays import Bytes
 from tests.support.ports import free_port
 from tests.support.viewer.browser import Browser
@@ -146,4 +146,4 @@ def main() -> None:
 
 
 if __name__ == "__main__":
-    main()
+    run_main(main)

@@ -16,7 +16,7 @@ import cv2
 import numpy as np
 from PIL import Image
 
-from benchmarks.report import build_parser, parse_size, write_json
+from benchmarks.report import build_parser, parse_size, run_main, write_json
 from benchmarks.stream.pictures import run_duocap
 from calibration.board.pattern import board_from_text
 from calibration.formats.rig_toml import read_rig_toml
@@ -111,4 +111,4 @@ def _save(picture: bytes, file: Path) -> None:
 
 
 if __name__ == "__main__":
-    main()
+    run_main(main)

@@ -4,8 +4,8 @@ from collections.abc import Callable, Sequence
 
 import numpy as np
 
-from benchmarks.papers.frame import Row
 from benchmarks.papers.page.frame import Comparison
+from benchmarks.report import Row
 
 Compare = Callable[[Sequence[Row]], list[Comparison]]
 OWN_SPARSE = ("k-svd", "all-poses")

@@ -13,6 +13,7 @@ from types import TracebackType
 import numpy as np
 
 from config.arrays import Floats
+from stream.posing.page.picture import IN_TURN
 from stream.posing.page.scene import LOOK_AT_M, LOOK_FROM_M, UP
 from stream.viewer.scene.framing import FOV_RAD
 from tests.support.ports import free_port
@@ -81,6 +82,13 @@ class PosePage:
         width, height = self.canvas()
         focal_px = 0.5 * height / np.tan(0.5 * FOV_RAD)
         return float(0.5 * width + focal_px * x / z), float(0.5 * height + focal_px * y / z)
+
+    def click_joints(self, at_px: Floats, begin: int = 0, end: int = len(IN_TURN)) -> None:
+        """Click some of the joints that the page asks for: from one number to another, of places (P, 2) [px]."""
+        for n in range(begin, end):
+            self.browser.click_at(*at_px[n].tolist())
+            said = f"({n + 1} of {len(IN_TURN)})" if n + 1 < len(IN_TURN) else f"{len(IN_TURN)} joints are clicked"
+            self.browser.wait(said, lambda said=said: said in self.browser.text())  # type: ignore[misc]
 
     def save_picture(self, file: Path) -> None:
         """Save what the page looks like."""
