@@ -17,7 +17,7 @@ from reconstruct.search.nearest import Query, compute_distances
 from reconstruct.search.walk import PoseSearch
 from tools.evaluate.methods import EstimatorMethod, solve_by
 from tools.evaluate.protocol import protocol_clip
-from tools.evaluate.queries import MotionQuery, load_query
+from tools.evaluate.queries import MotionQuery
 from tools.evaluate.scores import moving_angles
 from tools.evaluate.synthesis.measure import errors_of
 
@@ -85,7 +85,7 @@ def compute_ball_search(request: Request) -> Iterator[Row]:
                 np.abs(examples.pose[rows].mean(axis=0) - examples.pose[best].mean(axis=0))[moving].mean()
                 for rows, (best, _) in zip(found, exact.found[1:], strict=True)
             ]
-            motion = load_query(which, request.motion, request.markers, SECONDS if request.seconds is None else request.seconds)
+            motion = request.load_query(which, SECONDS)
             search.forget()
             paper = PAPER["all" if name == "all" else "boxing"] if which.behaviour == "boxing" or name == "all" else (None,) * 4
             yield {

@@ -27,7 +27,7 @@ from reconstruct.search.examples import compute_examples
 from reconstruct.track.estimator import Estimator
 from tools.evaluate.parallel import run_tasks
 from tools.evaluate.protocol import ProtocolClip, open_once, protocol_clip
-from tools.evaluate.queries import FPS, RIG, MotionQuery, apply_variant, load_query
+from tools.evaluate.queries import FPS, RIG, MotionQuery, apply_variant
 from tools.evaluate.scores import position_errors_mm
 
 CLIPS = ("07_08", "16_15", "35_14", "09_09", "14_02", "16_05")
@@ -162,8 +162,7 @@ def compare_feet(query: MotionQuery, poses: SolvedFeet, settings: Settings) -> l
 
 def _compare_clip(clip: ProtocolClip, sight: str, request: Request, database: Path) -> list[Row]:
     """Return the rows of one clip with the markers of the feet seen, or hidden every other second. Raises DuocapError."""
-    query = load_query(clip, request.motion, request.markers, SECONDS if request.seconds is None else request.seconds)
-    query = apply_variant(query, "noise", request.seed)
+    query = apply_variant(request.load_query(clip, SECONDS), "noise", request.seed)
     query = hide_feet(query) if sight == "hidden" else query
     about: Row = {"clip": clip.stem, "behaviour": clip.behaviour, "feet": sight, "frames": len(query)}
     poses = solve_feet(query, open_once(database), request.settings)

@@ -13,6 +13,7 @@ from config.errors import DatabaseError
 from config.settings import Settings
 from tools.cluster import ALONE, WorkerPlan
 from tools.evaluate.protocol import ProtocolClip, measurable_clips, named_clip, open_once, protocol_database, set_clip
+from tools.evaluate.queries import MotionQuery, load_query
 from tools.evaluate.sets import stems_of
 
 
@@ -54,6 +55,14 @@ class Request:
     def choose(self, names: Sequence[str]) -> tuple[str, ...]:
         """Return those of some names that are asked for, all where none is."""
         return tuple(name for name in names if name in self.only) or tuple(names)
+
+    def choose_seconds(self, default: float) -> float:
+        """Return how much of a clip is asked for [s], 0: all."""
+        return default if self.seconds is None else self.seconds
+
+    def load_query(self, which: ProtocolClip, seconds: float) -> MotionQuery:
+        """Read a clip with the markers that are asked for; seconds: of it, where nothing is asked. Raises DuocapError."""
+        return load_query(which, self.motion, self.markers, self.choose_seconds(seconds))
 
     def find_clips(self, default: Sequence[ProtocolClip]) -> tuple[list[ProtocolClip], Path]:
         """Return the clips that are asked for, else those of `default`, and a database without them. Raises DatabaseError."""

@@ -25,7 +25,6 @@ from reconstruct.search.examples import Examples, compute_examples
 from tools.evaluate.methods import EstimatorMethod, solve_by
 from tools.evaluate.parallel import run_tasks
 from tools.evaluate.protocol import ProtocolClip, open_once, protocol_clip
-from tools.evaluate.queries import load_query
 from tools.evaluate.synthesis.measure import errors_of
 
 CLIPS, SETS = ("14_02", "07_08", "09_09"), ("boxing", "all_around")
@@ -61,20 +60,13 @@ class OneCameraMethod(EstimatorMethod):
 
 def _solve_clip(which: ProtocolClip, markers: str, path: Path, request: Request) -> list[Row]:
     """Return the rows of one clip and marker set with labels and first pose known. Raises DuocapError."""
-    query = load_query(which, request.motion, markers, 5.0 if request.seconds is None else request.seconds)
+    query = replace(request, markers=markers).load_query(which, 5.0)
     examples, rig = compute_examples(query.subject, open_once(path)), place_camera(query.root_m)
     rows = list[Row]()
     for model in ("paper", "gaussian"):
         settings = replace(request.settings.solve, model=model)
         means = errors_of(query, solve_by(query, OneCameraMethod(query.subject, examples, settings, rig, request.seed))).means()
-        about = {
-            "clip": which.stem,
-            "behaviour": which.behaviour,
-            "markers": markers,
-            "given": KNOWN,
-            "cameras": 1,
-            "model": model,
-        }
+        about = {"given": KNOWN, "clip": which.stem, "behaviour": which.behaviour, "markers": markers, "cameras": 1}
         figures = {"deg": means["asf_deg"], "deg p95": means["asf_deg_p95"], "mm": means["position_mm"], "tracked %": 100.0}
         rows.append(about | {"model": model, "frames": len(query) - 1} | figures)
     return rows

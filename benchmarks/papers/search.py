@@ -23,7 +23,7 @@ from reconstruct.search.nearest import Query, find_nearest_examples
 from reconstruct.search.walk import PoseSearch
 from tools.evaluate.past import VELOCITY_GAIN, VELOCITY_SHARE, MotionHistory
 from tools.evaluate.protocol import MAIN, OTHERS, ProtocolClip, protocol_clip
-from tools.evaluate.queries import FPS, MotionQuery, apply_variant, load_query
+from tools.evaluate.queries import FPS, MotionQuery, apply_variant
 from tools.progress import open_progress_bar
 
 SECONDS = 20.0
@@ -71,8 +71,7 @@ def make_queries(motion: MotionQuery, settings: SolveSettings) -> list[Query]:
 
 def query_clip(which: ProtocolClip, request: Request, table: PoseTable) -> tuple[list[Query], Examples]:
     """Return a clip's queries with 5 mm of noise, and the database's examples for its performer. Raises DuocapError."""
-    seconds = SECONDS if request.seconds is None else request.seconds
-    query = apply_variant(load_query(which, request.motion, request.markers, seconds), "noise", 0)
+    query = apply_variant(request.load_query(which, SECONDS), "noise", 0)
     return make_queries(query, request.settings.solve), compute_examples(query.subject, table)
 
 

@@ -121,7 +121,7 @@ def _measure_clip(which: ProtocolClip, path: Path, request: Request) -> list[Row
     """Return the rows of one clip. Raises DuocapError."""
     query = load_query(which, request.motion, "kendo", 0.0)
     play = take_sword(query)
-    frames = round(FPS * (10.0 if request.seconds is None else request.seconds)) or len(play.query)
+    frames = round(FPS * request.choose_seconds(10.0)) or len(play.query)
     rows, settings = list[Row](), request.settings.solve
     for way in WAYS:
         armed = hold_sword(play, way)

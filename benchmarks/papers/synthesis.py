@@ -17,7 +17,7 @@ METHODS_SHOWN = (*IN_FIGURE, "paper-si", "ours")
 def compute_synthesis(variant: str, request: Request) -> Iterator[Row]:
     """Yield a row for each clip and method. Raises DuocapError."""
     clips, path = request.find_clips(synthesis_clips())
-    seconds = 20.0 if request.seconds is None else request.seconds
+    seconds = request.choose_seconds(20.0)
     options = SynthesisOptions(
         request.motion, path, tuple(clips), seconds, request.markers, (variant,), METHODS_SHOWN, workers=request.workers
     )

@@ -1,7 +1,4 @@
-"""Sockets that are fuzzed: the listener of each is ours, the sender a process that ends when it has sent all messages.
-
-A sender is given the address of the socket, the number of messages and the seed that they are drawn from.
-"""
+"""Sockets that are fuzzed: the listener of each is ours, the sender a process that ends when it has sent all messages."""
 
 import contextlib
 import socket as network

@@ -25,6 +25,7 @@ from benchmarks.report import build_parser, run_main
 from config.arrays import Bytes
 from tests.support.ports import free_port
 from tests.support.viewer.browser import Browser
+from tests.support.viewer.start_player import CLOSE_NOTICES
 
 TPOSE_S, SECONDS = 2.0, 14.0
 SHOWN_S = (10.0, 15.0)  # of the take: a walk in a circle begins
@@ -35,8 +36,6 @@ AWAY_PX = (700, 680)  # where the mouse shows no hint
 QUALITY = 55  # of WebP; more shows no more
 DRAWN_S = 0.35  # until the page has drawn the moment it was put to
 START_S = 90.0
-# That drawing is slow, in words over the scene.
-CLOSE_NOTICES = "document.querySelectorAll('[class*=Notification-closeButton]').forEach(button => button.click())"
 SIMULATE = ("simulate", "demo", "--markers", "all_around", "--baseline", 2, "--pixel-noise", 0.3, "--tpose", TPOSE_S)
 SUBJECT = ("calibrate", "subject", "left.avi", "right.avi", "--rig", "rig.toml", "--markers", "all_around")
 REPLAY = ("replay", "left.avi", "right.avi", "--rig", "rig.toml", "--subject", "subject.toml", "--timestamps", "timestamps.csv")

@@ -84,7 +84,13 @@ class PosePage:
         return float(0.5 * width + focal_px * x / z), float(0.5 * height + focal_px * y / z)
 
     def click_joints(self, at_px: Floats, begin: int = 0, end: int = len(IN_TURN)) -> None:
-        """Click some of the joints that the page asks for: from one number to another, of places (P, 2) [px]."""
+        """Click some of the joints that the page asks for.
+
+        Args:
+            at_px: where all of them are, (P, 2) [px of the page].
+            begin: the first.
+            end: the one after the last.
+        """
         for n in range(begin, end):
             self.browser.click_at(*at_px[n].tolist())
             said = f"({n + 1} of {len(IN_TURN)})" if n + 1 < len(IN_TURN) else f"{len(IN_TURN)} joints are clicked"

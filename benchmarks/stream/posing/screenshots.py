@@ -18,7 +18,6 @@ import cv2
 import numpy as np
 
 from benchmarks.report import build_parser, run_main
-from benchmarks.stream.pictures import CLOSE_NOTICES
 from benchmarks.stream.posing.page import SIZE, PosePage
 from benchmarks.stream.posing.pictures import draw_picture
 from calibration.placement import intrinsics_from_fov, make_camera_looking_at
@@ -31,6 +30,7 @@ from reconstruct.models.style.learn.train import LearnOptions, fit_style
 from stream.posing.document import StoredPose, compute_joint_positions_m, create_document
 from stream.posing.page.picture import FOLLOWS_FROM, IN_TURN
 from stream.posing.session_file import read_posing_session, write_posing_session
+from tests.support.viewer.start_player import CLOSE_NOTICES
 
 SCALE = 0.75  # drawn pixels to those of the page
 SIZES = (SIZE, (1600, 900))
