@@ -16,7 +16,6 @@ from reconstruct.search.examples import Examples
 from reconstruct.search.nearest import Query, compute_distances
 from reconstruct.search.walk import PoseSearch
 from tools.evaluate.methods import EstimatorMethod, solve_by
-from tools.evaluate.protocol import protocol_clip
 from tools.evaluate.queries import MotionQuery
 from tools.evaluate.scores import moving_angles
 from tools.evaluate.synthesis.measure import errors_of
@@ -66,7 +65,7 @@ def synthesise(query: MotionQuery, examples: Examples, request: Request, search:
 
 def compute_ball_search(request: Request) -> Iterator[Row]:
     """Yield a row for each clip in the database of its behaviour's takes and in all. Raises DuocapError."""
-    clips, path = request.find_clips([protocol_clip(stem) for stem in CLIPS])
+    clips, path = request.find_clips(CLIPS)
     database = open_database(path)
     stems = [name.partition("+")[0].partition("_")[0] for name in database.clip_names]
     for which in clips:

@@ -26,7 +26,7 @@ from reconstruct.finish.leg import LEGS
 from reconstruct.search.examples import compute_examples
 from reconstruct.track.estimator import Estimator
 from tools.evaluate.parallel import run_tasks
-from tools.evaluate.protocol import ProtocolClip, open_once, protocol_clip
+from tools.evaluate.protocol import ProtocolClip, open_once
 from tools.evaluate.queries import FPS, RIG, MotionQuery, apply_variant
 from tools.evaluate.scores import position_errors_mm
 
@@ -171,7 +171,7 @@ def _compare_clip(clip: ProtocolClip, sight: str, request: Request, database: Pa
 
 def compute_feet(request: Request) -> Iterator[Row]:
     """Yield the rows of all clips. Raises DuocapError."""
-    clips, path = request.find_clips([protocol_clip(stem) for stem in CLIPS])
+    clips, path = request.find_clips(CLIPS)
     tasks = [partial(_compare_clip, clip, sight, request, path) for sight in SIGHTS for clip in clips]
     return flatten_lists(run_tasks(tasks, request.workers))
 

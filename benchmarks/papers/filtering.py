@@ -155,7 +155,7 @@ def _replay_standing(request: Request, path: Path) -> list[PoseSignal]:
 @lru_cache(maxsize=1)  # three tables are of the same signals
 def solve_signals(request: Request) -> list[PoseSignal]:
     """Return all signals, the standing ones first. Raises DuocapError."""
-    clips, path = request.find_clips([protocol_clip(stem) for stem in MOVING])
+    clips, path = request.find_clips(MOVING)
     tasks = [partial(_solve_clip, stem, False, request, path) for stem in STANDING]
     if request.recording is not None:
         tasks.append(partial(_replay_standing, request, path))

@@ -12,7 +12,15 @@ from calibration.quality.picture import open_figure, save_figure
 from config.errors import DatabaseError
 from config.settings import Settings
 from tools.cluster import ALONE, WorkerPlan
-from tools.evaluate.protocol import ProtocolClip, measurable_clips, named_clip, open_once, protocol_database, set_clip
+from tools.evaluate.protocol import (
+    ProtocolClip,
+    measurable_clips,
+    named_clip,
+    open_once,
+    protocol_clip,
+    protocol_database,
+    set_clip,
+)
 from tools.evaluate.queries import MotionQuery, load_query
 from tools.evaluate.sets import stems_of
 
@@ -64,12 +72,12 @@ class Request:
         """Read a clip with the markers that are asked for; seconds: of it, where nothing is asked. Raises DuocapError."""
         return load_query(which, self.motion, self.markers, self.choose_seconds(seconds))
 
-    def find_clips(self, default: Sequence[ProtocolClip]) -> tuple[list[ProtocolClip], Path]:
-        """Return the clips that are asked for, else those of `default`, and a database without them. Raises DatabaseError."""
+    def find_clips(self, stems: Iterable[str]) -> tuple[list[ProtocolClip], Path]:
+        """Return the clips that are asked for, else those of some names, and a database without them. Raises DatabaseError."""
         of_sets = [set_clip(stem) for stems in stems_of(self.sets).values() for stem in stems]
         asked = of_sets or [named_clip(name) for name in self.only]
         path = protocol_database(self.motion, self.database, asked)
-        return measurable_clips(open_once(path), asked, default), path
+        return measurable_clips(open_once(path), asked, [protocol_clip(stem) for stem in stems]), path
 
 
 @dataclass(frozen=True, slots=True)

@@ -19,7 +19,7 @@ from database.store import PoseDatabase
 from database.thinning import MARK
 from reconstruct.search.examples import PoseTable, compute_examples
 from tools.evaluate.parallel import run_tasks
-from tools.evaluate.protocol import ProtocolClip, cmu_folder, open_once, protocol_clip
+from tools.evaluate.protocol import ProtocolClip, cmu_folder, open_once
 from tools.evaluate.rendered import RenderedOptions, measure_rendered
 from tools.evaluate.synthesis.measure import run_method
 
@@ -66,7 +66,7 @@ def _measure_clip(which: ProtocolClip, path: Path, request: Request) -> list[Row
 
 def compute_mixture(request: Request) -> Iterator[Row]:
     """Yield a row for each clip, database and method. Raises DuocapError."""
-    clips, path = request.find_clips([protocol_clip(stem) for stem in CLIPS])
+    clips, path = request.find_clips(CLIPS)
     return flatten_lists(run_tasks([partial(_measure_clip, clip, path, request) for clip in clips], request.workers, "mixture"))
 
 
@@ -77,7 +77,7 @@ def compute_end_to_end(request: Request) -> Iterator[Row]:
 
 def measure_clips(request: Request, stems: Sequence[str], markers: str, n_cameras: int) -> Iterator[Row]:
     """Yield a row for each clip, rendered and tracked. Raises DuocapError."""
-    clips, path = request.find_clips([protocol_clip(stem) for stem in stems])
+    clips, path = request.find_clips(stems)
     options = RenderedOptions(markers, request.choose_seconds(10.0), cameras=n_cameras)
     for found in measure_rendered(request.motion, path, request.settings, options, clips=clips, workers=request.workers).results:
         yield {

@@ -24,7 +24,7 @@ from reconstruct.history import BodyState
 from reconstruct.search.examples import Examples, compute_examples
 from tools.evaluate.methods import EstimatorMethod, solve_by
 from tools.evaluate.parallel import run_tasks
-from tools.evaluate.protocol import ProtocolClip, open_once, protocol_clip
+from tools.evaluate.protocol import ProtocolClip, open_once
 from tools.evaluate.synthesis.measure import errors_of
 
 CLIPS, SETS = ("14_02", "07_08", "09_09"), ("boxing", "all_around")
@@ -74,7 +74,7 @@ def _solve_clip(which: ProtocolClip, markers: str, path: Path, request: Request)
 
 def compute_one_camera(request: Request) -> Iterator[Row]:
     """Yield a row for each clip, marker set and number of cameras. Raises DuocapError."""
-    clips, path = request.find_clips([protocol_clip(stem) for stem in CLIPS])
+    clips, path = request.find_clips(CLIPS)
     tasks = [partial(_solve_clip, clip, markers, path, request) for markers in SETS for clip in clips]
     yield from flatten_lists(run_tasks(tasks, request.workers, "one camera"))
     for markers in SETS:

@@ -163,7 +163,7 @@ def search_clip(which: ProtocolClip, request: Request, table: PoseTable, graph: 
 
 def compute_search(request: Request) -> Iterator[Row]:
     """Yield a row for each clip. Raises DuocapError."""
-    clips, path = request.find_clips((*MAIN, *OTHERS))
+    clips, path = request.find_clips(clip.stem for clip in (*MAIN, *OTHERS))
     table = open_database(path)
     graph = make_graph(table, find_graph(table))
     with open_progress_bar("search") as progress:

@@ -24,7 +24,7 @@ from database.geometry.kinematics import compute_forward_kinematics
 from reconstruct.search.examples import compute_examples
 from tools.evaluate.methods import SolvedMotion, solve
 from tools.evaluate.parallel import run_tasks
-from tools.evaluate.protocol import ProtocolClip, open_once, protocol_clip
+from tools.evaluate.protocol import ProtocolClip, open_once
 from tools.evaluate.queries import FPS, MotionQuery, load_query
 from tools.evaluate.scores import position_errors_mm
 
@@ -138,7 +138,7 @@ def _measure_clip(which: ProtocolClip, path: Path, request: Request) -> list[Row
 
 def compute_swordplay(request: Request) -> Iterator[Row]:
     """Yield a row for each clip, way and model. Raises DuocapError."""
-    clips, path = request.find_clips([protocol_clip(stem) for stem in CLIPS])
+    clips, path = request.find_clips(CLIPS)
     tasks = [partial(_measure_clip, clip, path, request) for clip in clips]
     return flatten_lists(run_tasks(tasks, request.workers, "swordplay"))
 

@@ -16,7 +16,7 @@ METHODS_SHOWN = (*IN_FIGURE, "paper-si", "ours")
 
 def compute_synthesis(variant: str, request: Request) -> Iterator[Row]:
     """Yield a row for each clip and method. Raises DuocapError."""
-    clips, path = request.find_clips(synthesis_clips())
+    clips, path = request.find_clips(clip.stem for clip in synthesis_clips())
     seconds = request.choose_seconds(20.0)
     options = SynthesisOptions(
         request.motion, path, tuple(clips), seconds, request.markers, (variant,), METHODS_SHOWN, workers=request.workers

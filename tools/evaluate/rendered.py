@@ -241,13 +241,13 @@ def measure_rendered(
     settings: Settings,
     options: RenderedOptions,
     *,
-    clips: Sequence[str | ProtocolClip] = (),
+    clips: Sequence[ProtocolClip] = (),
     occlude: Sequence[float] = (0.0,),
     workers: WorkerPlan = ALONE,
 ) -> RenderedResults:
     """Measure clips with every share of markers hidden.
 
-    Raises DatabaseError: a clip is none of the protocol, or the database contains it.
+    Raises DatabaseError: the database contains a clip.
     """
     wanted = measurable_clips(open_database(database), clips, END_TO_END)
     tasks = [

@@ -65,7 +65,7 @@ class GapPlan:
 
     motion: Path | None
     database: Path
-    clips: tuple[str | ProtocolClip, ...] = ()
+    clips: tuple[ProtocolClip, ...] = ()
     markers: tuple[str, ...] = ("boxing", "all_around")
     seconds: float = 8.0
     cases: tuple[MissingCase, ...] = CASES
