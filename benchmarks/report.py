@@ -2,6 +2,8 @@
 
 import argparse
 import math
+import shutil
+import sys
 import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import asdict, dataclass, is_dataclass
@@ -17,6 +19,7 @@ from database.store import PoseDatabase, open_database
 from tools.evaluate.figures import write_figures
 from tools.evaluate.protocol import protocol_database, set_clip
 
+ROOT = Path(__file__).resolve().parents[1]  # of the sources, where commands are run
 # Windows counts processor time in steps of 16 ms.
 CLOCK_NS = time.process_time_ns if time.get_clock_info("process_time").resolution < 1e-5 else time.perf_counter_ns
 Row = dict[str, Any]  # a value for each column, by its name; what no column names is written as JSON only
@@ -44,6 +47,16 @@ def run_main(main: Callable[[], object]) -> None:
         main()
     except DuocapError as error:
         raise SystemExit(f"error: {error}") from error
+
+
+def build_command(*words: object) -> list[str]:
+    """Return a command of duocap, of the sources in the folder that it is run in."""
+    return [sys.executable, "-m", "tools.launch", *map(str, words)]
+
+
+def find_chromium() -> str:
+    """Return the browser; end the program without one."""
+    return shutil.which("chromium") or shutil.which("google-chrome") or sys.exit("chromium is not installed")
 
 
 def write_json(file: Path | None, figures: object) -> None:

@@ -11,13 +11,12 @@ import json
 import os
 import shutil
 import subprocess
-import sys
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from benchmarks.report import build_parser, run_main, write_json
+from benchmarks.report import build_command, build_parser, run_main, write_json
 from tests.support.clusters import Cluster, kill_after
 from tests.support.kept import Kept
 from tests.support.ports import free_address
@@ -62,7 +61,7 @@ def time_work(name: str, work: Callable[[], object], different: Callable[[], int
 
 def run_duocap(*words: object) -> None:
     """Run a command of duocap in a process of its own."""
-    subprocess.run([sys.executable, "-m", "tools.launch", *map(str, words)], check=True, stdout=subprocess.DEVNULL)
+    subprocess.run(build_command(*words), check=True, stdout=subprocess.DEVNULL)
 
 
 def cut_takes(source: Path, to: Path, count: int, first: int, subject: Path) -> None:

@@ -13,10 +13,8 @@ may use, not the servers or this program. CPU is in percent of one core.
 import contextlib
 import math
 import os
-import shutil
 import signal
 import subprocess
-import sys
 import tempfile
 import time
 from collections.abc import Sequence
@@ -27,10 +25,13 @@ from typing import Any
 import psutil
 
 from benchmarks.report import (
+    ROOT,
     Column,
     Row,
+    build_command,
     build_parser,
     compute_percentiles,
+    find_chromium,
     find_database_file,
     format_table,
     number_columns,
@@ -46,7 +47,6 @@ from tests.support.cameras.mjpeg import MjpegProcess, Play
 from tests.support.ports import free_address, free_port
 from tests.support.viewer.browser import Browser
 
-ROOT = Path(__file__).resolve().parents[2]
 SAMPLE_S = 10.0
 READY_S = 600.0
 WARM_S = 120.0  # until memory has its usual size
@@ -104,15 +104,15 @@ def start_run(
         log: file of the log.
         beside: what else runs.
     """
-    words = ["run", "--left", urls[0], "--right", urls[1], "--rig", str(scene.rig), "--subject", str(scene.subject)]
+    words = ["run", "--left", urls[0], "--right", urls[1], "--rig", scene.rig, "--subject", scene.subject]
     words += ["--set", f"stream.address={address}", "--set", "stream.service="]
     words += ["--set", f"viewer.port={beside.page}"] if beside.page else ["--headless"]
-    words += [] if beside.record is None else ["--record", str(beside.record)]
-    words += [] if database is None else ["--database", str(database)]
+    words += [] if beside.record is None else ["--record", beside.record]
+    words += [] if database is None else ["--database", database]
     words += [] if beside.style else ["--no-style"]
     with log.open("w", encoding="utf-8") as errors:
         run = subprocess.Popen(
-            [sys.executable, "-m", "tools.launch", *words],
+            build_command(*words),
             cwd=ROOT,
             stdin=subprocess.DEVNULL,
             stdout=subprocess.PIPE,
@@ -193,10 +193,8 @@ def run_soak(
     run = start_run(scene, [server.url for server in servers], address, database, log, beside)
     looks = contextlib.ExitStack()
     try:
-        processes = Processes(
-            run.pid,
-            {"server left": _find_server_pid(servers[0]), "server right": _find_server_pid(servers[1]), "soak": os.getpid()},
-        )
+        pids = {f"server {side}": server.process.pid for side, server in zip(("left", "right"), servers, strict=True)}
+        processes = Processes(run.pid, {**pids, "soak": os.getpid()})
         _wait_for_poses(heard, run, log)
         if beside.page:
             processes.watch_all("browser", looks.enter_context(_open_page(beside.page)).process.pid)
@@ -218,16 +216,9 @@ def run_soak(
     return Soak(minutes, rows, heard.whole, processes, drops, read_offsets(status), report, log.stat().st_size)
 
 
-def _find_server_pid(server: MjpegProcess) -> int:
-    """Return a server's process."""
-    assert server.process.pid is not None
-    return server.process.pid
-
-
 def _open_page(port: int) -> Browser:
     """Open the page of the run."""
-    chromium = shutil.which("chromium") or shutil.which("google-chrome") or sys.exit("chromium is not installed")
-    browser = Browser(chromium)
+    browser = Browser(find_chromium())
     browser.open(f"http://127.0.0.1:{port}")
     browser.wait("poses", lambda: "poses / s" in browser.text(), 90.0)
     for process in psutil.Process(browser.process.pid).children(recursive=True):

@@ -21,12 +21,21 @@ from pathlib import Path
 
 import numpy as np
 
-from benchmarks.report import TablePrinter, build_parser, group_rows, number_columns, run_main, text_columns, write_json
+from benchmarks.report import (
+    ROOT,
+    TablePrinter,
+    build_command,
+    build_parser,
+    group_rows,
+    number_columns,
+    run_main,
+    text_columns,
+    write_json,
+)
 from stream.protocol.messages import PoseMessage
 from stream.publish.subscriber import Subscriber
 from tests.support.ports import free_address
 
-HERE = Path(__file__).resolve().parents[2]
 WAIT_S = 600.0
 FOLDERS = ("config", "numerics", "database", "calibration", "capture", "reconstruct", "stream", "tools")
 SHORT: dict[str, tuple[tuple[str, ...], ...]] = {
@@ -53,7 +62,6 @@ class Start:
     cpu_s: float
 
 
-DUOCAP = (sys.executable, "-m", "tools.launch")  # in the folder that it is started in
 ENVIRONMENT = {name: value for name, value in os.environ.items() if name != "PYTHONDONTWRITEBYTECODE"}
 
 
@@ -67,7 +75,7 @@ def time_command(tree: Path, environment: Mapping[str, str], *words: str) -> tup
     """Run a command to its end; return wall and processor seconds."""
     before, begun = _read_children_s(), time.perf_counter()
     subprocess.run(
-        (*DUOCAP, *words), cwd=tree, env=environment, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, check=False
+        build_command(*words), cwd=tree, env=environment, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, check=False
     )
     return time.perf_counter() - begun, _read_children_s() - before
 
@@ -76,7 +84,7 @@ def time_first_pose(tree: Path, environment: Mapping[str, str]) -> tuple[float, 
     """Start the demo and wait for a pose; return wall seconds to it, and processor seconds of all until the demo has ended."""
     address = free_address()
     listener = Subscriber(address, ("pose",))
-    words = (*DUOCAP, "demo", "--headless", "--seconds", "4", "--set", f"stream.address={address}", "--set", "stream.service=")
+    words = build_command("demo", "--headless", "--seconds", 4, "--set", f"stream.address={address}", "--set", "stream.service=")
     before, begun = _read_children_s(), time.perf_counter()
     run = subprocess.Popen(words, cwd=tree, env=environment, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
     try:
@@ -132,14 +140,14 @@ def main() -> None:
     parser.add_argument("--repeat", type=int, default=1, help="times that each is started (default 1)")
     parser.add_argument("--only", default="help,usage,demo,style", help="what to start")
     options = parser.parse_args()
-    trees, found = [tree.resolve() for tree in options.tree or [HERE]], list[Start]()
+    trees, found = [tree.resolve() for tree in options.tree or [ROOT]], list[Start]()
     for tree in trees:
         compile_modules(tree)
     with tempfile.TemporaryDirectory() as temporary:
         folder, wanted = Path(temporary), options.only.split(",")
         style = folder / "punches.style"
         if "style" in wanted:
-            time_command(HERE, ENVIRONMENT, "style", "train", "--builtin", "punches", "--out", str(style))
+            time_command(ROOT, ENVIRONMENT, "style", "train", "--builtin", "punches", "--out", str(style))
         for again in range(options.repeat):
             for start in measure_starts(trees, wanted, style, folder, again):
                 found.append(start)

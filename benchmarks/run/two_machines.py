@@ -23,11 +23,10 @@ from typing import Any
 import numpy as np
 import psutil
 
-from benchmarks.report import build_parser, run_main, write_json
+from benchmarks.report import ROOT, build_command, build_parser, run_main, write_json
 from benchmarks.run.namespaces import (
     CLOCK_OFFSET_S,
     NODE_HOST,
-    ROOT,
     RUN_HOST,
     Machines,
     find_unavailable_reason,
@@ -124,7 +123,7 @@ def run_both(machines: Machines, folder: Path, arguments: argparse.Namespace) ->
     nodes = []
     for side in sides:
         words = ["--camera", side, "--source", str(folder / "videos" / f"{side}.avi"), "--connect", RUN_HOST]
-        launch = [sys.executable, "-m", "tools.launch", "node", *words, "--set", f"stream.keys={folder / 'node'}"]
+        launch = build_command("node", *words, "--set", f"stream.keys={folder / 'node'}")
         nodes.append(subprocess.Popen(machines.at_node(*launch), cwd=ROOT))
     try:
         inside = ["-m", "benchmarks.run.two_machines", "--inside", str(folder), "--seconds", str(arguments.seconds)]

@@ -8,7 +8,6 @@ put to one time after the other, so that a slow machine draws the same.
 """
 
 import io
-import shutil
 import socket
 import subprocess
 import sys
@@ -21,7 +20,7 @@ import cv2
 import numpy as np
 from PIL import Image
 
-from benchmarks.report import build_parser, run_main
+from benchmarks.report import build_command, build_parser, find_chromium, run_main
 from config.arrays import Bytes
 from tests.support.ports import free_port
 from tests.support.viewer.browser import Browser
@@ -43,14 +42,10 @@ REPLAY = ("replay", "left.avi", "right.avi", "--rig", "rig.toml", "--subject", "
 
 def run_duocap(folder: Path, *arguments: object) -> None:
     """Run a command of duocap in a folder; end with its words if it fails."""
-    done = subprocess.run(build_command(*arguments), cwd=folder, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
+    command = [Path(sys.executable).with_name("duocap"), *map(str, arguments)]
+    done = subprocess.run(command, cwd=folder, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
     if done.returncode:
         sys.exit(f"duocap {arguments[0]} failed: {done.stdout}")
-
-
-def build_command(*arguments: object) -> list[str]:
-    """Return a command of duocap for this interpreter."""
-    return [str(Path(sys.executable).with_name("duocap")), *map(str, arguments)]
 
 
 def make_take(work: Path) -> Path:
@@ -86,12 +81,11 @@ def list_shown_times() -> list[float]:
 
 def show_viewer(recording: Path) -> list[Bytes]:
     """Return what the viewer's page looks like at the times shown, RGB."""
-    chromium = shutil.which("chromium") or shutil.which("google-chrome") or sys.exit("chromium is not installed")
     port = free_port()
     options = ("--no-browser", "--port", port, "--theme", "dark", "--at", SHOWN_S[0])
     server = subprocess.Popen(build_command("view", recording, *options), stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
     try:
-        with Browser(chromium, PAGE_PX, VIEWER_SIZE[0] / PAGE_PX[0]) as browser:
+        with Browser(find_chromium(), PAGE_PX, VIEWER_SIZE[0] / PAGE_PX[0]) as browser:
             browser.wait("the page's server", lambda: is_served(port), START_S)
             browser.open(f"http://127.0.0.1:{port}")
             browser.wait("the player", lambda: "Repeat" in browser.text(), START_S)

@@ -1,7 +1,6 @@
 """`duocap pose` in a process of its own, and a Chromium that shows it."""
 
 import re
-import shutil
 import subprocess
 import sys
 import tempfile
@@ -12,6 +11,7 @@ from types import TracebackType
 
 import numpy as np
 
+from benchmarks.report import build_command, find_chromium
 from config.arrays import Floats
 from stream.posing.page.picture import IN_TURN
 from stream.posing.page.scene import LOOK_AT_M, LOOK_FROM_M, UP
@@ -41,11 +41,10 @@ class PosePage:
         size: tuple[int, int] = SIZE,
         theme: str = "dark",
     ) -> None:
-        chromium = shutil.which("chromium") or shutil.which("google-chrome") or sys.exit("chromium is not installed")
-        command = [sys.executable, "-m", "tools.launch", "pose", "--no-browser", "--port", str(free_port()), "--theme", theme]
+        command = build_command("pose", "--no-browser", "--port", free_port(), "--theme", theme, *arguments)
         self._log = tempfile.TemporaryFile("w+")  # noqa: SIM115
-        self._server = subprocess.Popen([*command, *map(str, arguments)], stdout=self._log, stderr=subprocess.STDOUT)
-        self.browser = Browser(chromium, size, scale)
+        self._server = subprocess.Popen(command, stdout=self._log, stderr=subprocess.STDOUT)
+        self.browser = Browser(find_chromium(), size, scale)
         if script:
             self.browser.call("Page.addScriptToEvaluateOnNewDocument", source=script)
 
