@@ -151,8 +151,9 @@ class TablePrinter:
 
 
 def group_rows(rows: Iterable[Any], *names: str) -> Iterator[list[Any]]:
-    """Yield the rows, dataclasses, that are alike in some fields, in the order of the first of each."""
+    """Yield the rows, dataclasses or dictionaries, that are alike in some fields, in the order of the first of each."""
     groups: dict[tuple[Any, ...], list[Any]] = {}
     for row in rows:
-        groups.setdefault(tuple(getattr(row, name) for name in names), []).append(row)
+        key = (row.get(name) if isinstance(row, dict) else getattr(row, name) for name in names)
+        groups.setdefault(tuple(key), []).append(row)
     yield from groups.values()

@@ -3,11 +3,10 @@
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 
-from benchmarks.report import Column, Row, format_grid
+from benchmarks.report import Column, Row, format_grid, group_rows
 from calibration.quality.picture import open_figure, save_figure
 from config.errors import DatabaseError
 from config.settings import Settings
@@ -109,16 +108,13 @@ class PaperTable:
 def compute_means(table: PaperTable, rows: Sequence[Row]) -> list[Row]:
     """Return a mean row for each group of rows that differ in the columns `mean_over` only, if it has more than one."""
     kept = [c.name for c in table.columns if c.digits is None and c.name not in table.mean_over]
-    groups: dict[tuple[Any, ...], list[Row]] = {}
-    for row in rows:
-        groups.setdefault(tuple(row.get(name) for name in kept), []).append(row)
     numbers = [c.name for c in table.columns if c.digits is not None]
     means = []
-    for key, group in groups.items():
+    for group in group_rows(rows, *kept):
         if table.mean_over and len(group) > 1:
             values = {name: [row[name] for row in group if row.get(name) is not None] for name in numbers}
             mean = {name: float(np.nanmean(each)) for name, each in values.items() if np.isfinite(each).any()}
-            means.append({table.mean_over[0]: "mean", **dict(zip(kept, key, strict=True)), **mean})
+            means.append({table.mean_over[0]: "mean", **{name: group[0].get(name) for name in kept}, **mean})
     return means
 
 

@@ -5,7 +5,6 @@ from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 from time import process_time
-from typing import Any
 
 import numpy as np
 
@@ -24,7 +23,7 @@ from benchmarks.papers.restoring_poses import (
     read_takes,
     split_poses,
 )
-from benchmarks.report import Column, Row, number_columns, text_columns
+from benchmarks.report import Column, Row, group_rows, number_columns, text_columns
 from config.arrays import Floats
 from tools.evaluate.parallel import run_tasks
 from tools.evaluate.protocol import cmu_folder
@@ -170,10 +169,8 @@ def compute_restoring(plan: RestoringPlan, request: Request) -> Iterator[Row]:
         for seed in range(request.seeds or (QUICK_SEEDS if request.quick else plan.n_seeds))
     ]
     tasks = [partial(_restore_cell, cell, request.motion, request.count) for cell in cells]
-    groups: dict[tuple[Any, ...], list[Row]] = {}
-    for row in flatten_lists(run_tasks(tasks, request.workers, "restoring")):
-        groups.setdefault(tuple(row[name] for name in ("data", "halves", "task", "model", "K")), []).append(row)
-    for rows in groups.values():
+    measured = flatten_lists(run_tasks(tasks, request.workers, "restoring"))
+    for rows in group_rows(measured, "data", "halves", "task", "model", "K"):
         means = {name: float(np.mean([row[name] for row in rows])) for name in ("error", "as given", "mm", "fit s", "ms")}
         errors = [row["error"] for row in rows]
         yield {**rows[0], **means, "spread": float(np.std(errors)), "errors": errors}
