@@ -12,7 +12,7 @@ from time import perf_counter
 
 import numpy as np
 
-from benchmarks.papers.frame import PaperTable, Request, flatten_lists
+from benchmarks.papers.frame import PaperTable, Request
 from benchmarks.report import Column, Row, number_columns, text_columns
 from config.arrays import Bools, Floats
 from config.settings import Settings
@@ -25,7 +25,6 @@ from reconstruct.finish.feet import FOOT_JOINTS, FeetLock
 from reconstruct.finish.leg import LEGS
 from reconstruct.search.examples import compute_examples
 from reconstruct.track.estimator import Estimator
-from tools.evaluate.parallel import run_tasks
 from tools.evaluate.protocol import ProtocolClip, open_once
 from tools.evaluate.queries import FPS, RIG, MotionQuery, apply_variant
 from tools.evaluate.scores import position_errors_mm
@@ -173,7 +172,7 @@ def compute_feet(request: Request) -> Iterator[Row]:
     """Yield the rows of all clips. Raises DuocapError."""
     clips, path = request.find_clips(CLIPS)
     tasks = [partial(_compare_clip, clip, sight, request, path) for sight in SIGHTS for clip in clips]
-    return flatten_lists(run_tasks(tasks, request.workers))
+    return request.run(tasks)
 
 
 TABLE = PaperTable(

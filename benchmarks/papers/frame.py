@@ -11,6 +11,7 @@ from calibration.quality.picture import open_figure, save_figure
 from config.errors import DatabaseError
 from config.settings import Settings
 from tools.cluster import ALONE, WorkerPlan
+from tools.evaluate.parallel import run_tasks
 from tools.evaluate.protocol import (
     ProtocolClip,
     measurable_clips,
@@ -62,6 +63,11 @@ class Request:
     def choose(self, names: Sequence[str]) -> tuple[str, ...]:
         """Return those of some names that are asked for, all where none is."""
         return tuple(name for name in names if name in self.only) or tuple(names)
+
+    def run(self, tasks: Sequence[Callable[[], Iterable[Row]]], title: str = "clips") -> Iterator[Row]:
+        """Yield the rows of tasks in turn; title: of the progress bar."""
+        for rows in run_tasks(tasks, self.workers, title):
+            yield from rows
 
     def choose_seconds(self, default: float) -> float:
         """Return how much of a clip is asked for [s], 0: all."""
@@ -163,9 +169,3 @@ def draw_chart(table: PaperTable, chart: Chart, rows: Sequence[Row], folder: Pat
     file = folder / f"{table.name}.png"
     save_figure(figure, file, 130)
     return file
-
-
-def flatten_lists(parts: Iterable[Iterable[Row]]) -> Iterator[Row]:
-    """Yield the rows of several tasks in turn."""
-    for part in parts:
-        yield from part

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import numpy as np
 
-from benchmarks.papers.frame import PaperTable, Request, flatten_lists
+from benchmarks.papers.frame import PaperTable, Request
 from benchmarks.papers.grown import cut_database, pick_clips
 from benchmarks.papers.synthesis import IN_FIGURE
 from benchmarks.report import Column, Row, number_columns, text_columns
@@ -18,7 +18,6 @@ from config.errors import DatabaseError
 from database.store import PoseDatabase
 from database.thinning import MARK
 from reconstruct.search.examples import PoseTable, compute_examples
-from tools.evaluate.parallel import run_tasks
 from tools.evaluate.protocol import ProtocolClip, cmu_folder, open_once
 from tools.evaluate.rendered import RenderedOptions, measure_rendered
 from tools.evaluate.synthesis.measure import run_method
@@ -67,7 +66,7 @@ def _measure_clip(which: ProtocolClip, path: Path, request: Request) -> list[Row
 def compute_mixture(request: Request) -> Iterator[Row]:
     """Yield a row for each clip, database and method. Raises DuocapError."""
     clips, path = request.find_clips(CLIPS)
-    return flatten_lists(run_tasks([partial(_measure_clip, clip, path, request) for clip in clips], request.workers, "mixture"))
+    return request.run([partial(_measure_clip, clip, path, request) for clip in clips], "mixture")
 
 
 def compute_end_to_end(request: Request) -> Iterator[Row]:

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import numpy as np
 
-from benchmarks.papers.frame import PaperTable, Request, flatten_lists
+from benchmarks.papers.frame import PaperTable, Request
 from benchmarks.papers.mixture import measure_clips
 from benchmarks.report import Row, number_columns, text_columns
 from calibration.camera import Rig
@@ -23,7 +23,6 @@ from config.settings import SolveSettings
 from reconstruct.history import BodyState
 from reconstruct.search.examples import Examples, compute_examples
 from tools.evaluate.methods import EstimatorMethod, solve_by
-from tools.evaluate.parallel import run_tasks
 from tools.evaluate.protocol import ProtocolClip, open_once
 from tools.evaluate.synthesis.measure import errors_of
 
@@ -76,7 +75,7 @@ def compute_one_camera(request: Request) -> Iterator[Row]:
     """Yield a row for each clip, marker set and number of cameras. Raises DuocapError."""
     clips, path = request.find_clips(CLIPS)
     tasks = [partial(_solve_clip, clip, markers, path, request) for markers in SETS for clip in clips]
-    yield from flatten_lists(run_tasks(tasks, request.workers, "one camera"))
+    yield from request.run(tasks, "one camera")
     for markers in SETS:
         for n_cameras in (2, 1):
             for row in measure_clips(request, CLIPS, markers, n_cameras):

@@ -8,7 +8,7 @@ from time import process_time
 
 import numpy as np
 
-from benchmarks.papers.frame import PaperTable, Request, flatten_lists
+from benchmarks.papers.frame import PaperTable, Request
 from benchmarks.papers.restoring_models import MODELS, SMALL_ONLY, ModelKind, RestoringModel, TradeOff, make_dictionary_kind
 from benchmarks.papers.restoring_poses import (
     ALL,
@@ -25,7 +25,6 @@ from benchmarks.papers.restoring_poses import (
 )
 from benchmarks.report import Column, Row, group_rows, number_columns, text_columns
 from config.arrays import Floats
-from tools.evaluate.parallel import run_tasks
 from tools.evaluate.protocol import cmu_folder
 
 N_SEEDS = 5  # random halves
@@ -169,7 +168,7 @@ def compute_restoring(plan: RestoringPlan, request: Request) -> Iterator[Row]:
         for seed in range(request.seeds or (QUICK_SEEDS if request.quick else plan.n_seeds))
     ]
     tasks = [partial(_restore_cell, cell, request.motion, request.count) for cell in cells]
-    measured = flatten_lists(run_tasks(tasks, request.workers, "restoring"))
+    measured = request.run(tasks, "restoring")
     for rows in group_rows(measured, "data", "halves", "task", "model", "K"):
         means = {name: float(np.mean([row[name] for row in rows])) for name in ("error", "as given", "mm", "fit s", "ms")}
         errors = [row["error"] for row in rows]

@@ -12,7 +12,7 @@ from pathlib import Path
 
 import numpy as np
 
-from benchmarks.papers.frame import PaperTable, Request, flatten_lists
+from benchmarks.papers.frame import PaperTable, Request
 from benchmarks.report import Row, number_columns, text_columns
 from calibration.subject.props import find_props
 from calibration.subject.subject import Subject
@@ -23,7 +23,6 @@ from config.markers import MarkerSet
 from database.geometry.kinematics import compute_forward_kinematics
 from reconstruct.search.examples import compute_examples
 from tools.evaluate.methods import SolvedMotion, solve
-from tools.evaluate.parallel import run_tasks
 from tools.evaluate.protocol import ProtocolClip, open_once
 from tools.evaluate.queries import FPS, MotionQuery, load_query
 from tools.evaluate.scores import position_errors_mm
@@ -140,7 +139,7 @@ def compute_swordplay(request: Request) -> Iterator[Row]:
     """Yield a row for each clip, way and model. Raises DuocapError."""
     clips, path = request.find_clips(CLIPS)
     tasks = [partial(_measure_clip, clip, path, request) for clip in clips]
-    return flatten_lists(run_tasks(tasks, request.workers, "swordplay"))
+    return request.run(tasks, "swordplay")
 
 
 TABLE = PaperTable(
