@@ -45,9 +45,9 @@ from config.settings import Settings
 from database.geometry.rotations import compute_geodesic_rad, matrix_from_rotvec
 from database.store import PoseDatabase
 from reconstruct.pipeline import Pipeline
-from reconstruct.pose import Pose, TrackingState
+from reconstruct.pose import Pose
 from tools.calibrate.session import fit_subject_to_pairs
-from tools.evaluate.states import GOOD_MM, compute_pose_joints, share_within, spans_of
+from tools.evaluate.states import GOOD_MM, compute_pose_joints, judge_poses, share_within, spans_of
 from tools.evaluate.tracking import solve_offline_take, track_views
 
 SETTLED_S = 0.3  # after which a T-pose is held
@@ -163,12 +163,10 @@ def score_poses(recording: Recording, poses: Sequence[Pose], subject: Subject, f
     """
     joint_m = compute_pose_joints(subject.skeleton, poses)
     turns = (matrix_from_rotvec(rotvec[first:]) for rotvec in (np.array([pose.rotvec for pose in poses]), recording.rotvec))
-    error_m = np.linalg.norm(joint_m - recording.joint_m, axis=2)
-    expected_m = np.array([np.full(error_m.shape[1], np.nan) if pose.error_m is None else pose.error_m for pose in poses])
-    tracking = np.array([pose.state is TrackingState.TRACKING for pose in poses])
-    ratio = (error_m / np.maximum(expected_m, 1e-9))[first:]
-    mm, twelve = 1e3 * error_m[first:], subject.joint[select_joint_rows(subject.markers)]
-    good = mm.mean(axis=1) < GOOD_MM
+    judged = judge_poses(subject.skeleton, poses[first:], recording.joint_m[first:], 0.0)
+    ratio, tracking = judged.error_m / np.maximum(judged.expected_m, 1e-9), judged.tracking
+    mm, twelve = 1e3 * judged.error_m, subject.joint[select_joint_rows(subject.markers)]
+    good = judged.mean_mm < GOOD_MM
     return Score(
         recording.stem,
         0,
@@ -177,9 +175,9 @@ def score_poses(recording: Recording, poses: Sequence[Pose], subject: Subject, f
         float(np.percentile(mm, 95.0)),
         float(mm[:, twelve].mean()),
         float(np.degrees(compute_geodesic_rad(*turns)).mean()),
-        100.0 * float(np.mean(~tracking[first:])),
-        100.0 * float(np.mean(mm[tracking[first:]].mean(axis=1) > 100.0)) if tracking[first:].any() else 0.0,
-        100.0 * float(np.mean(~tracking[first:][good])) if good.any() else 0.0,
+        100.0 * float(np.mean(~tracking)),
+        100.0 * float(np.mean(judged.mean_mm[tracking] > 100.0)) if tracking.any() else 0.0,
+        100.0 * float(np.mean(~tracking[good])) if good.any() else 0.0,
         share_within([ratio], 1.0),
         share_within([ratio], 2.0),
         1e3 * float(np.sqrt((np.diff(joint_m[held], axis=0) ** 2).sum(axis=2).mean())),
