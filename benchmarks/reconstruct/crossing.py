@@ -181,9 +181,9 @@ def run_at_rate(
     pictures = render_pictures(performer, fps, kept)
     true_m, subject = performer.joints_at(pictures.at_s)[1], pipeline.subject
     is_near = np.linalg.norm(true_m[:, 0] - performer.rig.middle_m, axis=1) <= within_m
-    rows = np.flatnonzero((pictures.at_s >= TPOSE_S) & is_near)
+    rows = np.flatnonzero((pictures.at_s >= TPOSE_S) & is_near).tolist()
     tracked = track_views(pipeline, pictures.pairs())
-    if not len(rows):
+    if not rows:
         return None
     poses, frames = [tracked.take.poses[k] for k in rows], [tracked.take.markers[k] for k in rows]
     judged = judge_poses(subject.skeleton, poses, true_m[rows], fps)

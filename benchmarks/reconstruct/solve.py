@@ -162,7 +162,7 @@ def measure(
     own = np.array(names)[column[solved.tracks.column]]
     length = np.bincount(solved.tracks.track[solved.tracks.track >= 0], minlength=len(own))
     right = float(length[solved.label == own].sum() / max(length.sum(), 1))
-    ours, spline, line = [], [], []
+    ours, spline, line = list[Floats](), list[Floats](), list[Floats]()
     for p, m in enumerate(names):
         dark = points.valid[:, p] & ~left[:, p]
         if m < 0 or not dark.any():
@@ -174,9 +174,20 @@ def measure(
     place_m = place_compared(solved)
     others = (joint_m, None if whole is None else place_compared(whole))
     amc, same = (float("nan") if at is None else 1e3 * float(np.linalg.norm(place_m - at, axis=2).mean()) for at in others)
-    errors = (sum(map(len, ours)), *map(summarise, (ours, spline, line)), amc, same)
-    minutes = len(points) / (60.0 * points.fps)
-    return SolveRun(name, case, "removed" if removed else "kept", right, *errors, spent / minutes), solved
+    run = SolveRun(
+        clip=name,
+        case=case,
+        labels="removed" if removed else "kept",
+        right=right,
+        hidden=sum(map(len, ours)),
+        hidden_mm=summarise(ours),
+        spline_mm=summarise(spline),
+        line_mm=summarise(line),
+        amc_mm=amc,
+        whole_mm=same,
+        seconds_a_minute=60.0 * spent * points.fps / len(points),
+    )
+    return run, solved
 
 
 def summarise(off_m: list[Floats]) -> tuple[float, float]:

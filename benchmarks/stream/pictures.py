@@ -42,7 +42,7 @@ REPLAY = ("replay", "left.avi", "right.avi", "--rig", "rig.toml", "--subject", "
 
 def run_duocap(folder: Path, *arguments: object) -> None:
     """Run a command of duocap in a folder; end with its words if it fails."""
-    command = [Path(sys.executable).with_name("duocap"), *map(str, arguments)]
+    command = [str(Path(sys.executable).with_name("duocap")), *map(str, arguments)]
     done = subprocess.run(command, cwd=folder, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
     if done.returncode:
         sys.exit(f"duocap {arguments[0]} failed: {done.stdout}")
