@@ -6,14 +6,14 @@ Of the camera beside the first that is worst: turn; aside: the direction in whic
 scale by the person's stature; sigma: of turn and distance, as the report says. s: processor time.
 """
 
-from dataclasses import asdict, dataclass, replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 from time import process_time
 
 import numpy as np
 
 from benchmarks.reconstruct.recorded_landmarks import Recording, read_recording
-from benchmarks.report import build_parser, write_json
+from benchmarks.report import TablePrinter, build_parser, number_columns, run_main, text_columns, write_json
 from calibration.body.quality import compare_rigs, measure_pose_sigmas
 from calibration.body.solve import BodyInput, BodyScale, BodySolution, solve_body
 from calibration.body.views import BodyViews
@@ -97,20 +97,14 @@ def main() -> None:
     parser.add_argument("--cameras", nargs="+", type=int, default=[0, 1])
     parser.add_argument("--rate", type=float, default=20.0)
     options = parser.parse_args()
-    print(f"| clip | cameras | turn deg | sigma | aside deg | off % | sigma | exchanged % | s |\n{'|---' * 9}|")
-    scores = []
+    percents = number_columns(1, "off_percent", "off_sigma_percent", "exchanged_percent")
+    angles = number_columns(2, "turn_deg", "turn_sigma_deg", "aside_deg")
+    table = TablePrinter((*text_columns("clip", "cameras"), *angles, *percents, *number_columns(0, "seconds")))
     for path in options.files:
         recording = read_recording(path).thinned(options.rate)
-        score = score_rig(replace(recording, stem=path.stem), options.cameras, read_stature_m(path))
-        scores.append(score)
-        errors = f"{score.turn_deg:.2f} | {score.turn_sigma_deg:.2f} | {score.aside_deg:.2f} | {score.off_percent:+.1f}"
-        print(
-            f"| {score.clip} | {score.cameras} | {errors} | {score.off_sigma_percent:.1f} | {score.exchanged_percent:.0f} | "
-            f"{score.seconds:.0f} |",
-            flush=True,
-        )
-    write_json(options.json, [asdict(score) for score in scores])
+        table.add(score_rig(replace(recording, stem=path.stem), options.cameras, read_stature_m(path)))
+    write_json(options.json, table.rows)
 
 
 if __name__ == "__main__":
-    main()
+    run_main(main)

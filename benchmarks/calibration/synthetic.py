@@ -17,7 +17,7 @@ import numpy as np
 
 from benchmarks.calibration.scene import ADVERSITIES, CalibrationScene, draw_random_scene
 from benchmarks.calibration.truth import build_true_solution, measure_world_error
-from benchmarks.report import build_parser, write_json
+from benchmarks.report import build_parser, run_main, write_json
 from calibration.camera import Rig
 from calibration.depth import compute_volume_points_m
 from calibration.quality.evidence import collect_evidence, compute_parameter_covariance
@@ -161,4 +161,4 @@ def main() -> None:
 
 
 if __name__ == "__main__":
-    main()
+    run_main(main)

@@ -8,14 +8,13 @@ whole step. `cold`: between any two calls a buffer larger than the caches is wri
 processor time.
 """
 
-import sys
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 
 import cv2
 import numpy as np
 
-from benchmarks.report import build_parser, compute_percentiles, write_json
+from benchmarks.report import build_parser, compute_percentiles, run_main, write_json
 from capture.background.statistics import BackgroundBounds
 from capture.detection.blobs import BlobMaker
 from capture.detection.detector import Detector
@@ -97,11 +96,11 @@ def measure_medians_us(measured: dict[str, Call], rounds: int, cold: bool) -> di
     return {name: compute_percentiles(values, 50.0)[0] for name, values in taken.items()}
 
 
-def main(given: Sequence[str] | None = None) -> int:
+def main() -> None:
     """Print the table."""
     parser = build_parser(__doc__)
     parser.add_argument("--rounds", type=int, default=200)
-    options = parser.parse_args(given)
+    options = parser.parse_args()
     cv2.setNumThreads(1)
     found: dict[str, dict[str, float]] = {}
     print(f"{'us a frame':<28}{'opencv':>9}{'kernel':>9}{'ahead':>8}{'step':>9}{'ahead':>8}")
@@ -114,8 +113,7 @@ def main(given: Sequence[str] | None = None) -> int:
                 text = f"{name:<28}{us['opencv']:>9.0f}{us['kernel']:>9.0f}{ahead['kernel']:>8.1f}"
                 print(text + (f"{us['whole step']:>9.0f}{ahead['whole step']:>8.1f}" if "whole step" in us else ""), flush=True)
     write_json(options.json, found)
-    return 0
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    run_main(main)

@@ -8,16 +8,15 @@ DIR has the unpacked CMU motions, cmu/subjects/NN/NN_TT.amc, and for some tables
 built from them once and cached. `pip install '.[benchmarks]'` first.
 """
 
-import sys
 from argparse import ArgumentParser, Namespace
 from collections.abc import Callable, Iterable
 from pathlib import Path
 
-from benchmarks.papers.frame import PaperTable, Request, Row, draw_chart, print_table
+from benchmarks.papers.frame import PaperTable, Request, draw_chart, print_table
 from benchmarks.papers.page.make import FIGURES, PageOptions, make_pages
 from benchmarks.papers.tables import TABLES
-from benchmarks.report import build_parser, write_json
-from config.errors import DatabaseError, DuocapError
+from benchmarks.report import Row, build_parser, run_main, write_json
+from config.errors import DatabaseError
 from tools.cluster import WorkerPlan, has_dask
 
 
@@ -82,26 +81,20 @@ def read_request(asked: Namespace) -> Request:
     )
 
 
-def main(arguments: list[str] | None = None) -> int:
-    """Measure what is asked for; return the exit status."""
+def main(arguments: list[str] | None = None) -> None:
+    """Measure what is asked for. Raises DuocapError."""
     asked = make_parser().parse_args(arguments)
-    if not asked.tables and asked.page is None:
+    if asked.page is not None:
+        request = None if asked.motion is None else read_request(asked)
+        for file in make_pages(PageOptions(asked.page, tuple(asked.paper), request, asked.again, asked.figures)):
+            print(f"wrote {file}")
+    elif not asked.tables:
         for table in TABLES:
             print(f"{table.name:<18}{table.paper}: {table.title}")
-        return 0
-    try:
-        if asked.page is not None:
-            request = None if asked.motion is None else read_request(asked)
-            for file in make_pages(PageOptions(asked.page, tuple(asked.paper), request, asked.again, asked.figures)):
-                print(f"wrote {file}")
-            return 0
-        if asked.motion is None:
-            raise DatabaseError("--motion is missing; name the folder of the unpacked CMU motions")
+    elif asked.motion is None:
+        raise DatabaseError("--motion is missing; name the folder of the unpacked CMU motions")
+    else:
         measure_tables(find_tables(asked.tables), read_request(asked), asked.json, asked.plot)
-    except DuocapError as error:
-        print(f"error: {error}", file=sys.stderr)
-        return 1
-    return 0
 
 
 def measure_tables(tables: list[PaperTable], request: Request, json: Path | None, plot: Path | None) -> None:
@@ -120,4 +113,4 @@ def measure_tables(tables: list[PaperTable], request: Request, json: Path | None
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    run_main(main)

@@ -12,7 +12,8 @@ from pathlib import Path
 
 import numpy as np
 
-from benchmarks.papers.frame import Column, PaperTable, Request, Row, number_columns, text_columns
+from benchmarks.papers.frame import PaperTable, Request
+from benchmarks.report import Column, Row, number_columns, text_columns
 from calibration.placement import make_facing_rig
 from calibration.subject.subject import Subject
 from capture.packets import MarkerFrame
@@ -27,7 +28,7 @@ from reconstruct.search.examples import compute_examples
 from reconstruct.track.acquisition import Acquirer, Acquisition
 from reconstruct.track.estimator import Estimator
 from tools.evaluate.parallel import run_tasks
-from tools.evaluate.protocol import ProtocolClip, open_once, protocol_clip, read_query
+from tools.evaluate.protocol import ProtocolClip, open_once, read_query
 from tools.evaluate.queries import FPS, NOISE_M, marker_frame, marker_positions, true_subject
 from tools.evaluate.scores import WRONG_M
 
@@ -190,7 +191,7 @@ def summarise_trials(trials: Sequence[AcquisitionTrial]) -> Row:
 
 def compute_acquisition(request: Request) -> Iterator[Row]:
     """Yield a row for each marker set and case. Raises DuocapError."""
-    clips, path = request.find_clips([protocol_clip(stem) for stem in CLIPS])
+    clips, path = request.find_clips(CLIPS)
     presets = PRESETS if request.markers == "all" else (request.markers,)
     tasks = [partial(_try_clip, clip, preset, request, path) for preset in presets for clip in clips]
     found = run_tasks(tasks, request.workers)

@@ -5,9 +5,10 @@ from dataclasses import replace
 
 import numpy as np
 
-from benchmarks.papers.frame import PaperTable, Request, Row, number_columns, text_columns
+from benchmarks.papers.frame import PaperTable, Request
 from benchmarks.papers.grown import pick_clips
 from benchmarks.papers.search import SECONDS, make_graph, query_clip, time_exhaustive
+from benchmarks.report import Row, number_columns, text_columns
 from config.arrays import Ints, Singles
 from database.graph.neighbours import find_graph
 from database.store import open_database
@@ -15,8 +16,7 @@ from reconstruct.search.examples import Examples
 from reconstruct.search.nearest import Query, compute_distances
 from reconstruct.search.walk import PoseSearch, SearchMemory
 from tools.evaluate.methods import EstimatorMethod, solve_by
-from tools.evaluate.protocol import protocol_clip
-from tools.evaluate.queries import MotionQuery, load_query
+from tools.evaluate.queries import MotionQuery
 from tools.evaluate.scores import moving_angles
 from tools.evaluate.synthesis.measure import errors_of
 
@@ -65,7 +65,7 @@ def synthesise(query: MotionQuery, examples: Examples, request: Request, search:
 
 def compute_ball_search(request: Request) -> Iterator[Row]:
     """Yield a row for each clip in the database of its behaviour's takes and in all. Raises DuocapError."""
-    clips, path = request.find_clips([protocol_clip(stem) for stem in CLIPS])
+    clips, path = request.find_clips(CLIPS)
     database = open_database(path)
     stems = [name.partition("+")[0].partition("_")[0] for name in database.clip_names]
     for which in clips:
@@ -84,7 +84,7 @@ def compute_ball_search(request: Request) -> Iterator[Row]:
                 np.abs(examples.pose[rows].mean(axis=0) - examples.pose[best].mean(axis=0))[moving].mean()
                 for rows, (best, _) in zip(found, exact.found[1:], strict=True)
             ]
-            motion = load_query(which, request.motion, request.markers, SECONDS if request.seconds is None else request.seconds)
+            motion = request.load_query(which, SECONDS)
             search.forget()
             paper = PAPER["all" if name == "all" else "boxing"] if which.behaviour == "boxing" or name == "all" else (None,) * 4
             yield {

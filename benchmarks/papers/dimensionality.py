@@ -16,7 +16,8 @@ from sklearn.cluster import KMeans
 from sklearn.decomposition import PCA
 from sklearn.neighbors import NearestNeighbors
 
-from benchmarks.papers.frame import Chart, Column, PaperTable, Request, Row, flatten_lists, number_columns, text_columns
+from benchmarks.papers.frame import Chart, PaperTable, Request
+from benchmarks.report import Column, Row, number_columns, text_columns
 from config.arrays import Bools, Floats, Ints, Singles
 from config.errors import DatabaseError
 from config.joints import N_JOINTS
@@ -30,7 +31,6 @@ from database.store import PoseDatabase, open_database
 from reconstruct.models.local.pca import LocalPca, compute_left_out_errors2, compute_pca
 from reconstruct.models.style.learn.objective import compute_objective
 from reconstruct.models.style.model import Hyperparameters, build_evaluator_at
-from tools.evaluate.parallel import run_tasks
 from tools.evaluate.protocol import MAIN, OTHERS, protocol_clip, protocol_database, read_query
 from tools.evaluate.scores import moving_angles
 
@@ -319,7 +319,7 @@ def compute_dimensionality(request: Request) -> Iterator[Row]:
     """Yield a row for each database, kind of tests and model. Raises DuocapError."""
     path = protocol_database(request.motion, request.database)
     tasks = [partial(_measure_by_path, CASES[name], request, path) for name in request.choose(tuple(CASES))]
-    return flatten_lists(run_tasks(tasks, request.workers, "dimensionality"))
+    return request.run(tasks, "dimensionality")
 
 
 TABLE = PaperTable(

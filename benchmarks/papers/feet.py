@@ -12,7 +12,8 @@ from time import perf_counter
 
 import numpy as np
 
-from benchmarks.papers.frame import Column, PaperTable, Request, Row, flatten_lists, number_columns, text_columns
+from benchmarks.papers.frame import PaperTable, Request
+from benchmarks.report import Column, Row, number_columns, text_columns
 from config.arrays import Bools, Floats
 from config.settings import Settings
 from database.contacts import compute_contact_points_m, label_contacts, label_database_contacts
@@ -24,9 +25,8 @@ from reconstruct.finish.feet import FOOT_JOINTS, FeetLock
 from reconstruct.finish.leg import LEGS
 from reconstruct.search.examples import compute_examples
 from reconstruct.track.estimator import Estimator
-from tools.evaluate.parallel import run_tasks
-from tools.evaluate.protocol import ProtocolClip, open_once, protocol_clip
-from tools.evaluate.queries import FPS, RIG, MotionQuery, apply_variant, load_query
+from tools.evaluate.protocol import ProtocolClip, open_once
+from tools.evaluate.queries import FPS, RIG, MotionQuery, apply_variant
 from tools.evaluate.scores import position_errors_mm
 
 CLIPS = ("07_08", "16_15", "35_14", "09_09", "14_02", "16_05")
@@ -161,8 +161,7 @@ def compare_feet(query: MotionQuery, poses: SolvedFeet, settings: Settings) -> l
 
 def _compare_clip(clip: ProtocolClip, sight: str, request: Request, database: Path) -> list[Row]:
     """Return the rows of one clip with the markers of the feet seen, or hidden every other second. Raises DuocapError."""
-    query = load_query(clip, request.motion, request.markers, SECONDS if request.seconds is None else request.seconds)
-    query = apply_variant(query, "noise", request.seed)
+    query = apply_variant(request.load_query(clip, SECONDS), "noise", request.seed)
     query = hide_feet(query) if sight == "hidden" else query
     about: Row = {"clip": clip.stem, "behaviour": clip.behaviour, "feet": sight, "frames": len(query)}
     poses = solve_feet(query, open_once(database), request.settings)
@@ -171,9 +170,9 @@ def _compare_clip(clip: ProtocolClip, sight: str, request: Request, database: Pa
 
 def compute_feet(request: Request) -> Iterator[Row]:
     """Yield the rows of all clips. Raises DuocapError."""
-    clips, path = request.find_clips([protocol_clip(stem) for stem in CLIPS])
+    clips, path = request.find_clips(CLIPS)
     tasks = [partial(_compare_clip, clip, sight, request, path) for sight in SIGHTS for clip in clips]
-    return flatten_lists(run_tasks(tasks, request.workers))
+    return request.run(tasks)
 
 
 TABLE = PaperTable(

@@ -13,7 +13,8 @@ from pathlib import Path
 import numpy as np
 from scipy.interpolate import CubicHermiteSpline
 
-from benchmarks.papers.frame import Chart, Column, PaperTable, Request, Row, number_columns, text_columns
+from benchmarks.papers.frame import Chart, PaperTable, Request
+from benchmarks.report import Column, Row, number_columns, text_columns
 from calibration.formats.rig_toml import read_rig_toml
 from calibration.subject.subject import Subject
 from capture.recording.recording import CaptureRecording, RecordingSpec
@@ -33,6 +34,7 @@ from tools.evaluate.parallel import run_tasks
 from tools.evaluate.protocol import open_once, protocol_clip
 from tools.evaluate.queries import FPS, MotionQuery, apply_variant, load_query, marker_positions
 from tools.evaluate.scores import geodesic_errors_deg, position_errors_mm
+from tools.evaluate.states import compute_pose_joints
 from tools.replay.replay import replay_recording
 
 STANDING = ("05_18", "135_02", "02_05")
@@ -97,8 +99,7 @@ class PoseSignal:
 
     def place_joints(self, poses: Sequence[Pose]) -> Floats:
         """Return the joints of poses, (N, J, 3) [m]."""
-        rotvec, root_m = np.stack([pose.rotvec for pose in poses]), np.stack([pose.root_m for pose in poses])
-        return compute_forward_kinematics(self.subject.skeleton, rotvec, root_m)[1]
+        return compute_pose_joints(self.subject.skeleton, poses)
 
 
 def find_stillest_frame(joint_m: Floats) -> int:
@@ -121,8 +122,8 @@ def hold_still(query: MotionQuery) -> MotionQuery:
 
 def _solve_clip(stem: str, moves: bool, request: Request, path: Path) -> list[PoseSignal]:
     """Return a clip solved with exact and noisy markers, or its stillest pose with noisy ones. Raises DuocapError."""
-    seconds = SECONDS if request.seconds is None else request.seconds
-    query = load_query(protocol_clip(stem), request.motion, request.markers, seconds if moves else 0.0)
+    seconds = request.choose_seconds(SECONDS) if moves else 0.0
+    query = load_query(protocol_clip(stem), request.motion, request.markers, seconds)
     query = query if moves else hold_still(query)
     examples, signals = compute_examples(query.subject, open_once(path)), []
     for variant in ("exact", "noise") if moves else ("noise",):
@@ -155,7 +156,7 @@ def _replay_standing(request: Request, path: Path) -> list[PoseSignal]:
 @lru_cache(maxsize=1)  # three tables are of the same signals
 def solve_signals(request: Request) -> list[PoseSignal]:
     """Return all signals, the standing ones first. Raises DuocapError."""
-    clips, path = request.find_clips([protocol_clip(stem) for stem in MOVING])
+    clips, path = request.find_clips(MOVING)
     tasks = [partial(_solve_clip, stem, False, request, path) for stem in STANDING]
     if request.recording is not None:
         tasks.append(partial(_replay_standing, request, path))

@@ -3,33 +3,26 @@
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 
+from benchmarks.report import Column, Row, format_grid, group_rows
 from calibration.quality.picture import open_figure, save_figure
 from config.errors import DatabaseError
 from config.settings import Settings
 from tools.cluster import ALONE, WorkerPlan
-from tools.evaluate.protocol import ProtocolClip, measurable_clips, named_clip, open_once, protocol_database, set_clip
+from tools.evaluate.parallel import run_tasks
+from tools.evaluate.protocol import (
+    ProtocolClip,
+    measurable_clips,
+    named_clip,
+    open_once,
+    protocol_clip,
+    protocol_database,
+    set_clip,
+)
+from tools.evaluate.queries import MotionQuery, load_query
 from tools.evaluate.sets import stems_of
-
-Row = dict[str, Any]  # a value for each column, by its name; what no column names is written as JSON only
-
-
-@dataclass(frozen=True, slots=True)
-class Column:
-    """A column of a table. digits: of its numbers after the point, None: text, by which rows are told apart."""
-
-    name: str
-    digits: int | None = None
-
-    def format_cell(self, row: Row) -> str:
-        """Return a row's value as text, a dash where it has none."""
-        value = row.get(self.name)
-        if value is None or (isinstance(value, float) and not np.isfinite(value)):
-            return "-"
-        return str(value) if self.digits is None else f"{value:.{self.digits}f}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,12 +64,25 @@ class Request:
         """Return those of some names that are asked for, all where none is."""
         return tuple(name for name in names if name in self.only) or tuple(names)
 
-    def find_clips(self, default: Sequence[ProtocolClip]) -> tuple[list[ProtocolClip], Path]:
-        """Return the clips that are asked for, else those of `default`, and a database without them. Raises DatabaseError."""
+    def run(self, tasks: Sequence[Callable[[], Iterable[Row]]], title: str = "clips") -> Iterator[Row]:
+        """Yield the rows of tasks in turn; title: of the progress bar."""
+        for rows in run_tasks(tasks, self.workers, title):
+            yield from rows
+
+    def choose_seconds(self, default: float) -> float:
+        """Return how much of a clip is asked for [s], 0: all."""
+        return default if self.seconds is None else self.seconds
+
+    def load_query(self, which: ProtocolClip, seconds: float) -> MotionQuery:
+        """Read a clip with the markers that are asked for; seconds: of it, where nothing is asked. Raises DuocapError."""
+        return load_query(which, self.motion, self.markers, self.choose_seconds(seconds))
+
+    def find_clips(self, stems: Iterable[str]) -> tuple[list[ProtocolClip], Path]:
+        """Return the clips that are asked for, else those of some names, and a database without them. Raises DatabaseError."""
         of_sets = [set_clip(stem) for stems in stems_of(self.sets).values() for stem in stems]
         asked = of_sets or [named_clip(name) for name in self.only]
         path = protocol_database(self.motion, self.database, asked)
-        return measurable_clips(open_once(path), asked, default), path
+        return measurable_clips(open_once(path), asked, [protocol_clip(stem) for stem in stems]), path
 
 
 @dataclass(frozen=True, slots=True)
@@ -105,29 +111,16 @@ class PaperTable:
             raise DatabaseError(f"{self.name} has no {unknown[0]!r}; take {', '.join(self.choices)}")
 
 
-def text_columns(*names: str) -> tuple[Column, ...]:
-    """Return columns of text."""
-    return tuple(Column(name) for name in names)
-
-
-def number_columns(digits: int, *names: str) -> tuple[Column, ...]:
-    """Return columns of numbers with some digits after the point."""
-    return tuple(Column(name, digits) for name in names)
-
-
 def compute_means(table: PaperTable, rows: Sequence[Row]) -> list[Row]:
     """Return a mean row for each group of rows that differ in the columns `mean_over` only, if it has more than one."""
     kept = [c.name for c in table.columns if c.digits is None and c.name not in table.mean_over]
-    groups: dict[tuple[Any, ...], list[Row]] = {}
-    for row in rows:
-        groups.setdefault(tuple(row.get(name) for name in kept), []).append(row)
     numbers = [c.name for c in table.columns if c.digits is not None]
     means = []
-    for key, group in groups.items():
+    for group in group_rows(rows, *kept):
         if table.mean_over and len(group) > 1:
             values = {name: [row[name] for row in group if row.get(name) is not None] for name in numbers}
             mean = {name: float(np.nanmean(each)) for name, each in values.items() if np.isfinite(each).any()}
-            means.append({table.mean_over[0]: "mean", **dict(zip(kept, key, strict=True)), **mean})
+            means.append({table.mean_over[0]: "mean", **{name: group[0].get(name) for name in kept}, **mean})
     return means
 
 
@@ -147,17 +140,13 @@ def format_table(table: PaperTable, rows: Sequence[Row]) -> list[str]:
             line[row[table.spread]] = " / ".join(c.format_cell(row) for c in cells)
     grid = [[c.name for c in heads] + spread]
     grid += [[*key[: len(heads)], *(line.get(name, "-") for name in spread)] for key, line in lines.items()]
-    width = [max(len(line[k]) for line in grid) for k in range(len(grid[0]))]
-    text = ["| " + " | ".join(cell.ljust(w) for cell, w in zip(line, width, strict=True)) + " |" for line in grid]
-    return [text[0], "|" + "|".join("-" * (w + 2) for w in width) + "|", *text[1:]]
+    return format_grid(grid)
 
 
 def print_table(table: PaperTable, rows: Sequence[Row]) -> None:
     """Print a table below its title."""
     note = f" ({', '.join(table.cells)})" if table.cells else ""
-    print(f"\n### {table.name}: {table.title}\n\n{table.paper}{note}\n")
-    for line in format_table(table, rows):
-        print(line)
+    print(f"\n### {table.name}: {table.title}\n\n{table.paper}{note}\n", *format_table(table, rows), sep="\n")
 
 
 def draw_chart(table: PaperTable, chart: Chart, rows: Sequence[Row], folder: Path) -> Path:
@@ -180,9 +169,3 @@ def draw_chart(table: PaperTable, chart: Chart, rows: Sequence[Row], folder: Pat
     file = folder / f"{table.name}.png"
     save_figure(figure, file, 130)
     return file
-
-
-def flatten_lists(parts: Iterable[Iterable[Row]]) -> Iterator[Row]:
-    """Yield the rows of several tasks in turn."""
-    for part in parts:
-        yield from part

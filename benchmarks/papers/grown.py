@@ -71,9 +71,21 @@ def _up_to(n_poses: int, database: PoseDatabase) -> Iterator[Clip]:
             yield clip
 
 
-def pick_clips(database: PoseDatabase, clips: NDArray[np.int64]) -> DatabaseSubset:
-    """Return some clips of a database, (C,)."""
-    spans = [slice(int(database.clip_start[clip]), int(database.clip_start[clip + 1])) for clip in clips]
+def pick_clips(database: PoseDatabase, clips: NDArray[np.int64], n_poses: int | None = None) -> DatabaseSubset:
+    """Return some clips of a database.
+
+    Args:
+        database: all clips.
+        clips: their numbers, (C,).
+        n_poses: poses at most, None: all of the clips; the last clip is cut.
+    """
+    spans, left = list[slice](), database.n_poses if n_poses is None else n_poses
+    for clip in clips:
+        first = int(database.clip_start[clip])
+        spans.append(slice(first, min(int(database.clip_start[clip + 1]), first + left)))
+        left -= spans[-1].stop - first
+        if left == 0:
+            break
     start = np.concatenate([[0], np.cumsum([span.stop - span.start for span in spans])]).astype(np.int64)
     rotvec, root_m = (np.concatenate([array[span] for span in spans]) for array in (database.rotvec, database.root_m))
     return DatabaseSubset(rotvec, root_m, database.fps, start)
@@ -83,15 +95,4 @@ def cut_database(database: PoseDatabase, n_poses: int, seed: int = 0) -> Databas
     """Return random clips with exactly `n_poses` poses in all; the last clip is cut."""
     if n_poses >= database.n_poses:
         return DatabaseSubset(database.rotvec, database.root_m, database.fps, database.clip_start)
-    blocks, roots = list[NDArray[np.float32]](), list[NDArray[np.float32]]()
-    left = n_poses
-    for clip in np.random.default_rng(seed).permutation(database.n_clips):
-        first = int(database.clip_start[clip])
-        part = slice(first, min(int(database.clip_start[clip + 1]), first + left))
-        blocks.append(database.rotvec[part])
-        roots.append(database.root_m[part])
-        left -= len(blocks[-1])
-        if left == 0:
-            break
-    start = np.concatenate([[0], np.cumsum([len(block) for block in blocks])]).astype(np.int64)
-    return DatabaseSubset(np.concatenate(blocks), np.concatenate(roots), database.fps, start)
+    return pick_clips(database, np.random.default_rng(seed).permutation(database.n_clips), n_poses)

@@ -10,16 +10,15 @@ from pathlib import Path
 
 import numpy as np
 
-from benchmarks.papers.frame import Column, PaperTable, Request, Row, flatten_lists, number_columns, text_columns
+from benchmarks.papers.frame import PaperTable, Request
 from benchmarks.papers.grown import cut_database, pick_clips
 from benchmarks.papers.synthesis import IN_FIGURE
+from benchmarks.report import Column, Row, number_columns, text_columns
 from config.errors import DatabaseError
 from database.store import PoseDatabase
 from database.thinning import MARK
 from reconstruct.search.examples import PoseTable, compute_examples
-from tools.evaluate.parallel import run_tasks
-from tools.evaluate.protocol import ProtocolClip, cmu_folder, open_once, protocol_clip
-from tools.evaluate.queries import load_query
+from tools.evaluate.protocol import ProtocolClip, cmu_folder, open_once
 from tools.evaluate.rendered import RenderedOptions, measure_rendered
 from tools.evaluate.synthesis.measure import run_method
 
@@ -53,7 +52,7 @@ def build_mixtures(database: PoseDatabase, which: ProtocolClip, behaviours: dict
 
 def _measure_clip(which: ProtocolClip, path: Path, request: Request) -> list[Row]:
     """Return the rows of one clip. Raises DuocapError."""
-    query = load_query(which, request.motion, request.markers, 5.0 if request.seconds is None else request.seconds)
+    query = request.load_query(which, 5.0)
     mixtures, rows = build_mixtures(open_once(path), which, read_behaviours(request.motion)), list[Row]()
     for name, table in mixtures.items():
         examples = compute_examples(query.subject, table)
@@ -66,8 +65,8 @@ def _measure_clip(which: ProtocolClip, path: Path, request: Request) -> list[Row
 
 def compute_mixture(request: Request) -> Iterator[Row]:
     """Yield a row for each clip, database and method. Raises DuocapError."""
-    clips, path = request.find_clips([protocol_clip(stem) for stem in CLIPS])
-    return flatten_lists(run_tasks([partial(_measure_clip, clip, path, request) for clip in clips], request.workers, "mixture"))
+    clips, path = request.find_clips(CLIPS)
+    return request.run([partial(_measure_clip, clip, path, request) for clip in clips], "mixture")
 
 
 def compute_end_to_end(request: Request) -> Iterator[Row]:
@@ -77,8 +76,8 @@ def compute_end_to_end(request: Request) -> Iterator[Row]:
 
 def measure_clips(request: Request, stems: Sequence[str], markers: str, n_cameras: int) -> Iterator[Row]:
     """Yield a row for each clip, rendered and tracked. Raises DuocapError."""
-    clips, path = request.find_clips([protocol_clip(stem) for stem in stems])
-    options = RenderedOptions(markers, 10.0 if request.seconds is None else request.seconds, cameras=n_cameras)
+    clips, path = request.find_clips(stems)
+    options = RenderedOptions(markers, request.choose_seconds(10.0), cameras=n_cameras)
     for found in measure_rendered(request.motion, path, request.settings, options, clips=clips, workers=request.workers).results:
         yield {
             "clip": found.clip,

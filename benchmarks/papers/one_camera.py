@@ -11,8 +11,9 @@ from pathlib import Path
 
 import numpy as np
 
-from benchmarks.papers.frame import PaperTable, Request, Row, flatten_lists, number_columns, text_columns
+from benchmarks.papers.frame import PaperTable, Request
 from benchmarks.papers.mixture import measure_clips
+from benchmarks.report import Row, number_columns, text_columns
 from calibration.camera import Rig
 from calibration.placement import make_facing_rig
 from calibration.subject.subject import Subject
@@ -22,9 +23,7 @@ from config.settings import SolveSettings
 from reconstruct.history import BodyState
 from reconstruct.search.examples import Examples, compute_examples
 from tools.evaluate.methods import EstimatorMethod, solve_by
-from tools.evaluate.parallel import run_tasks
-from tools.evaluate.protocol import ProtocolClip, open_once, protocol_clip
-from tools.evaluate.queries import load_query
+from tools.evaluate.protocol import ProtocolClip, open_once
 from tools.evaluate.synthesis.measure import errors_of
 
 CLIPS, SETS = ("14_02", "07_08", "09_09"), ("boxing", "all_around")
@@ -60,20 +59,13 @@ class OneCameraMethod(EstimatorMethod):
 
 def _solve_clip(which: ProtocolClip, markers: str, path: Path, request: Request) -> list[Row]:
     """Return the rows of one clip and marker set with labels and first pose known. Raises DuocapError."""
-    query = load_query(which, request.motion, markers, 5.0 if request.seconds is None else request.seconds)
+    query = replace(request, markers=markers).load_query(which, 5.0)
     examples, rig = compute_examples(query.subject, open_once(path)), place_camera(query.root_m)
     rows = list[Row]()
     for model in ("paper", "gaussian"):
         settings = replace(request.settings.solve, model=model)
         means = errors_of(query, solve_by(query, OneCameraMethod(query.subject, examples, settings, rig, request.seed))).means()
-        about = {
-            "clip": which.stem,
-            "behaviour": which.behaviour,
-            "markers": markers,
-            "given": KNOWN,
-            "cameras": 1,
-            "model": model,
-        }
+        about = {"given": KNOWN, "clip": which.stem, "behaviour": which.behaviour, "markers": markers, "cameras": 1}
         figures = {"deg": means["asf_deg"], "deg p95": means["asf_deg_p95"], "mm": means["position_mm"], "tracked %": 100.0}
         rows.append(about | {"model": model, "frames": len(query) - 1} | figures)
     return rows
@@ -81,9 +73,9 @@ def _solve_clip(which: ProtocolClip, markers: str, path: Path, request: Request)
 
 def compute_one_camera(request: Request) -> Iterator[Row]:
     """Yield a row for each clip, marker set and number of cameras. Raises DuocapError."""
-    clips, path = request.find_clips([protocol_clip(stem) for stem in CLIPS])
+    clips, path = request.find_clips(CLIPS)
     tasks = [partial(_solve_clip, clip, markers, path, request) for markers in SETS for clip in clips]
-    yield from flatten_lists(run_tasks(tasks, request.workers, "one camera"))
+    yield from request.run(tasks, "one camera")
     for markers in SETS:
         for n_cameras in (2, 1):
             for row in measure_clips(request, CLIPS, markers, n_cameras):

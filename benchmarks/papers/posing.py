@@ -8,7 +8,7 @@ from pathlib import Path
 
 import numpy as np
 
-from benchmarks.papers.frame import Column, PaperTable, Request, Row, flatten_lists, number_columns, text_columns
+from benchmarks.papers.frame import PaperTable, Request
 from benchmarks.papers.posing_cases import (
     KINDS,
     SPLITS,
@@ -22,6 +22,7 @@ from benchmarks.papers.posing_cases import (
     splits,
 )
 from benchmarks.papers.posing_peers import damped_least_squares, mean_pose, nearest, place
+from benchmarks.report import Column, Row, number_columns, text_columns
 from config.arrays import Floats
 from config.joints import N_JOINTS
 from database.geometry.kinematics import compute_forward_kinematics
@@ -37,7 +38,6 @@ from reconstruct.posing.local import LocalPoser
 from reconstruct.posing.protocol import Poser
 from reconstruct.posing.sparse import SparsePoser
 from reconstruct.posing.style import StylePoser
-from tools.evaluate.parallel import run_tasks
 from tools.evaluate.scores import geodesic_errors_deg, position_errors_mm
 from tools.style.entries import IMAGE_SIGMA_PX, POINT_SIGMA_M
 
@@ -144,7 +144,7 @@ def _pose_behaviour(split: TakeSplit, request: Request) -> list[Row]:
 def compute_posing(request: Request) -> Iterator[Row]:
     """Yield a row for each behaviour, kind of points and method. Raises DuocapError."""
     tasks = [partial(_pose_behaviour, split, request) for split in splits(request.only)]
-    return flatten_lists(run_tasks(tasks, request.workers, "posing"))
+    return request.run(tasks, "posing")
 
 
 COLUMNS = (

@@ -5,11 +5,10 @@ from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 from time import process_time
-from typing import Any
 
 import numpy as np
 
-from benchmarks.papers.frame import Column, PaperTable, Request, Row, flatten_lists, number_columns, text_columns
+from benchmarks.papers.frame import PaperTable, Request
 from benchmarks.papers.restoring_models import MODELS, SMALL_ONLY, ModelKind, RestoringModel, TradeOff, make_dictionary_kind
 from benchmarks.papers.restoring_poses import (
     ALL,
@@ -24,8 +23,8 @@ from benchmarks.papers.restoring_poses import (
     read_takes,
     split_poses,
 )
+from benchmarks.report import Column, Row, group_rows, number_columns, text_columns
 from config.arrays import Floats
-from tools.evaluate.parallel import run_tasks
 from tools.evaluate.protocol import cmu_folder
 
 N_SEEDS = 5  # random halves
@@ -169,10 +168,8 @@ def compute_restoring(plan: RestoringPlan, request: Request) -> Iterator[Row]:
         for seed in range(request.seeds or (QUICK_SEEDS if request.quick else plan.n_seeds))
     ]
     tasks = [partial(_restore_cell, cell, request.motion, request.count) for cell in cells]
-    groups: dict[tuple[Any, ...], list[Row]] = {}
-    for row in flatten_lists(run_tasks(tasks, request.workers, "restoring")):
-        groups.setdefault(tuple(row[name] for name in ("data", "halves", "task", "model", "K")), []).append(row)
-    for rows in groups.values():
+    measured = request.run(tasks, "restoring")
+    for rows in group_rows(measured, "data", "halves", "task", "model", "K"):
         means = {name: float(np.mean([row[name] for row in rows])) for name in ("error", "as given", "mm", "fit s", "ms")}
         errors = [row["error"] for row in rows]
         yield {**rows[0], **means, "spread": float(np.std(errors)), "errors": errors}

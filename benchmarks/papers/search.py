@@ -6,8 +6,9 @@ from time import perf_counter_ns
 
 import numpy as np
 
-from benchmarks.papers.frame import Chart, Column, PaperTable, Request, Row, number_columns, text_columns
+from benchmarks.papers.frame import Chart, PaperTable, Request
 from benchmarks.papers.grown import PAPER_POSES, cut_database, grown_database
+from benchmarks.report import Column, Row, number_columns, text_columns
 from config.arrays import Floats, Ints, Singles
 from config.joints import N_JOINTS
 from config.settings import SolveSettings
@@ -22,7 +23,7 @@ from reconstruct.search.nearest import Query, find_nearest_examples
 from reconstruct.search.walk import PoseSearch
 from tools.evaluate.past import VELOCITY_GAIN, VELOCITY_SHARE, MotionHistory
 from tools.evaluate.protocol import MAIN, OTHERS, ProtocolClip, protocol_clip
-from tools.evaluate.queries import FPS, MotionQuery, apply_variant, load_query
+from tools.evaluate.queries import FPS, MotionQuery, apply_variant
 from tools.progress import open_progress_bar
 
 SECONDS = 20.0
@@ -70,8 +71,7 @@ def make_queries(motion: MotionQuery, settings: SolveSettings) -> list[Query]:
 
 def query_clip(which: ProtocolClip, request: Request, table: PoseTable) -> tuple[list[Query], Examples]:
     """Return a clip's queries with 5 mm of noise, and the database's examples for its performer. Raises DuocapError."""
-    seconds = SECONDS if request.seconds is None else request.seconds
-    query = apply_variant(load_query(which, request.motion, request.markers, seconds), "noise", 0)
+    query = apply_variant(request.load_query(which, SECONDS), "noise", 0)
     return make_queries(query, request.settings.solve), compute_examples(query.subject, table)
 
 
@@ -85,10 +85,12 @@ def time_exhaustive(examples: Examples, queries: Sequence[Query], count: int) ->
     return TimedSearch(found, np.array(us), np.full(len(us), float(len(examples))))
 
 
-def time_search(search: PoseSearch, queries: Sequence[Query], count: int) -> TimedSearch:
-    """Find the neighbours of every query by the search."""
+def time_search(search: PoseSearch, queries: Sequence[Query], count: int, swept: Floats | None = None) -> TimedSearch:
+    """Find the neighbours of every query by the search; swept: a buffer that is written before each, to empty caches."""
     found, us, examined = [], [], []
     for query in queries:
+        if swept is not None:
+            swept += 1.0
         begin_ns = perf_counter_ns()
         found.append(search.nearest(query, count))
         us.append((perf_counter_ns() - begin_ns) / 1e3)
@@ -161,7 +163,7 @@ def search_clip(which: ProtocolClip, request: Request, table: PoseTable, graph: 
 
 def compute_search(request: Request) -> Iterator[Row]:
     """Yield a row for each clip. Raises DuocapError."""
-    clips, path = request.find_clips((*MAIN, *OTHERS))
+    clips, path = request.find_clips(clip.stem for clip in (*MAIN, *OTHERS))
     table = open_database(path)
     graph = make_graph(table, find_graph(table))
     with open_progress_bar("search") as progress:

@@ -10,7 +10,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from benchmarks.papers.frame import Column, PaperTable, Request, Row, number_columns, text_columns
+from benchmarks.papers.frame import PaperTable, Request
 from benchmarks.papers.posing import make_constraints
 from benchmarks.papers.posing_cases import (
     SPLITS,
@@ -22,6 +22,7 @@ from benchmarks.papers.posing_cases import (
     splits,
     whole_takes,
 )
+from benchmarks.report import Column, Row, number_columns, text_columns
 from config.arrays import Bools, Floats, Ints
 from config.errors import DatabaseError
 from config.joints import JOINT_INDEX

@@ -12,7 +12,8 @@ from pathlib import Path
 
 import numpy as np
 
-from benchmarks.papers.frame import PaperTable, Request, Row, flatten_lists, number_columns, text_columns
+from benchmarks.papers.frame import PaperTable, Request
+from benchmarks.report import Row, number_columns, text_columns
 from calibration.subject.props import find_props
 from calibration.subject.subject import Subject
 from config.arrays import Bools, Floats
@@ -22,8 +23,7 @@ from config.markers import MarkerSet
 from database.geometry.kinematics import compute_forward_kinematics
 from reconstruct.search.examples import compute_examples
 from tools.evaluate.methods import SolvedMotion, solve
-from tools.evaluate.parallel import run_tasks
-from tools.evaluate.protocol import ProtocolClip, open_once, protocol_clip
+from tools.evaluate.protocol import ProtocolClip, open_once
 from tools.evaluate.queries import FPS, MotionQuery, load_query
 from tools.evaluate.scores import position_errors_mm
 
@@ -120,7 +120,7 @@ def _measure_clip(which: ProtocolClip, path: Path, request: Request) -> list[Row
     """Return the rows of one clip. Raises DuocapError."""
     query = load_query(which, request.motion, "kendo", 0.0)
     play = take_sword(query)
-    frames = round(FPS * (10.0 if request.seconds is None else request.seconds)) or len(play.query)
+    frames = round(FPS * request.choose_seconds(10.0)) or len(play.query)
     rows, settings = list[Row](), request.settings.solve
     for way in WAYS:
         armed = hold_sword(play, way)
@@ -137,9 +137,9 @@ def _measure_clip(which: ProtocolClip, path: Path, request: Request) -> list[Row
 
 def compute_swordplay(request: Request) -> Iterator[Row]:
     """Yield a row for each clip, way and model. Raises DuocapError."""
-    clips, path = request.find_clips([protocol_clip(stem) for stem in CLIPS])
+    clips, path = request.find_clips(CLIPS)
     tasks = [partial(_measure_clip, clip, path, request) for clip in clips]
-    return flatten_lists(run_tasks(tasks, request.workers, "swordplay"))
+    return request.run(tasks, "swordplay")
 
 
 TABLE = PaperTable(

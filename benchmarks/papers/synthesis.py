@@ -3,7 +3,8 @@
 from collections.abc import Iterator
 from functools import partial
 
-from benchmarks.papers.frame import Column, PaperTable, Request, Row, number_columns, text_columns
+from benchmarks.papers.frame import PaperTable, Request
+from benchmarks.report import Column, Row, number_columns, text_columns
 from tools.evaluate.protocol import synthesis_clips
 from tools.evaluate.synthesis.measure import SynthesisOptions, measure_synthesis
 from tools.evaluate.synthesis.table import PAPER, WHAT
@@ -15,8 +16,8 @@ METHODS_SHOWN = (*IN_FIGURE, "paper-si", "ours")
 
 def compute_synthesis(variant: str, request: Request) -> Iterator[Row]:
     """Yield a row for each clip and method. Raises DuocapError."""
-    clips, path = request.find_clips(synthesis_clips())
-    seconds = 20.0 if request.seconds is None else request.seconds
+    clips, path = request.find_clips(clip.stem for clip in synthesis_clips())
+    seconds = request.choose_seconds(20.0)
     options = SynthesisOptions(
         request.motion, path, tuple(clips), seconds, request.markers, (variant,), METHODS_SHOWN, workers=request.workers
     )

@@ -16,8 +16,8 @@ import time
 import tomllib
 from pathlib import Path
 
-from benchmarks.papers.frame import Row
 from benchmarks.papers.page.figures import format_figures, keep_figures
+from benchmarks.report import Row
 from reconstruct.models.physics.field.train import FPS
 from tools.export import plan_export_files, write_take
 from tools.physics.animate import AnimateTask, Animation, animate_script

@@ -1,1 +1,1 @@
-"""Search and local model against other libraries; the real recording without a truth."""
+"""Search, solver and labels, landmarks and dictionaries against other libraries and known truth."""

@@ -8,7 +8,6 @@ Each case changes the videos of a rendered person, and replays them as `duocap r
 of the unchanged videos with the largest errors, and as many spread evenly, with their landmarks.
 """
 
-import argparse
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -16,6 +15,7 @@ from pathlib import Path
 import cv2
 import numpy as np
 
+from benchmarks.report import build_parser, run_main
 from calibration.camera import Camera, Rig
 from calibration.formats.rig_file import read_rig
 from calibration.subject.subject import Subject, read_subject
@@ -24,12 +24,12 @@ from config.arrays import Floats, Image
 from config.errors import DuocapError
 from config.landmarks import Exchange
 from config.settings import Settings
-from database.geometry.kinematics import compute_forward_kinematics
 from database.store import open_database
-from reconstruct.pose import TrackingState
+from reconstruct.pose import Pose, TrackingState
 from stream.protocol.report import build_replay_report
 from stream.web.landmarks import LandmarkColors, believe_landmarks, draw_landmarks
 from tools.database.installed import find_default_database
+from tools.evaluate.states import compute_pose_joints
 from tools.replay.replay import ReplayResult, replay_recording
 from tools.replay.report import format_replay_report
 
@@ -53,6 +53,10 @@ class Scene:
     seconds: Floats
     joint_m: Floats
     rig: Rig
+
+    def find_row(self, pose: Pose) -> int:
+        """Return the picture that is nearest in time to a pose."""
+        return int(np.argmin(np.abs(self.seconds - self.seconds[0] - 1e-9 * pose.t_capture_ns)))
 
 
 def read_scene(folder: Path) -> Scene:
@@ -192,14 +196,21 @@ def try_case(name: str, scene: Scene, subject: Subject, folder: Path) -> BadOutc
     states = [pose.state for pose in result.poses]
     shares = {str(state): states.count(state) / len(states) for state in TrackingState}
     tracked = [pose for pose in result.poses if pose.state is TrackingState.TRACKING]
-    error_mm = np.array([_measure_error_mm(pose.rotvec, pose.root_m, pose.t_capture_ns, scene, subject) for pose in tracked])
-    return BadOutcome(format_replay_report(report), shares, error_mm, result)
+    return BadOutcome(format_replay_report(report), shares, _measure_errors_mm(tracked, scene, subject), result)
 
 
-def _measure_error_mm(rotvec: Floats, root_m: Floats, t_ns: int, scene: Scene, subject: Subject) -> float:
-    """Return how far the joints of a pose are from the truth on average [mm]."""
-    truth_m = scene.joint_m[int(np.argmin(np.abs(scene.seconds - scene.seconds[0] - 1e-9 * t_ns)))]
-    return 1e3 * float(np.linalg.norm(compute_forward_kinematics(subject.skeleton, rotvec, root_m)[1] - truth_m, axis=1).mean())
+def _measure_errors_mm(poses: Sequence[Pose], scene: Scene, subject: Subject) -> Floats:
+    """Return how far the joints of poses are from the truth on average, (N,) [mm].
+
+    Args:
+        poses: N of them.
+        scene: with the truth.
+        subject: whose poses they are.
+    """
+    if not poses:
+        return np.zeros(0)
+    true_m = scene.joint_m[[scene.find_row(pose) for pose in poses]]
+    return np.asarray(1e3 * np.linalg.norm(compute_pose_joints(subject.skeleton, poses) - true_m, axis=2).mean(axis=1))
 
 
 def _write_video(file: Path, images: Sequence[Image], fps: float) -> str:
@@ -215,7 +226,7 @@ def draw_worst(outcome: BadOutcome, scene: Scene, subject: Subject) -> Image:
     """Return the frames with the largest errors, the worst first, below as many spread evenly; the camera takes turns."""
     result = outcome.result
     assert result is not None
-    errors = np.array([_measure_error_mm(p.rotvec, p.root_m, p.t_capture_ns, scene, subject) for p in result.poses])
+    errors = _measure_errors_mm(result.poses, scene, subject)
     rows = []
     for chosen in (np.linspace(0, len(errors) - 1, N_WORST).astype(int), np.argsort(-errors)[:N_WORST]):
         row = [_draw_frame(int(n), k % 2, float(errors[n]), result, scene, subject) for k, n in enumerate(chosen)]
@@ -235,7 +246,7 @@ def _draw_frame(n: int, c: int, error_mm: float, result: ReplayResult, scene: Sc
         subject: the performer.
     """
     pose, blobs = result.poses[n], result.views[n].blobs[c]
-    at = int(np.argmin(np.abs(scene.seconds - scene.seconds[0] - 1e-9 * pose.t_capture_ns)))
+    at = scene.find_row(pose)
     left = (scene.pictures[c][at].shape[1] - CROP_PX) // 2
     canvas = np.ascontiguousarray(scene.pictures[c][at][:, left : left + CROP_PX])
     if blobs is not None and blobs.landmarks is not None:
@@ -248,15 +259,15 @@ def _draw_frame(n: int, c: int, error_mm: float, result: ReplayResult, scene: Sc
     return canvas
 
 
-def main(given: Sequence[str] | None = None) -> None:
+def main() -> None:
     """Try the cases and print a row for each."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = build_parser(__doc__)
     parser.add_argument("scene", type=Path)
     parser.add_argument("--subject", type=Path, required=True)
     parser.add_argument("--only", nargs="*", choices=list(CASES), default=list(CASES))
     parser.add_argument("--videos", type=Path, default=Path("bad_pictures"))
     parser.add_argument("--worst", type=Path)
-    asked = parser.parse_args(given)
+    asked = parser.parse_args()
     asked.videos.mkdir(parents=True, exist_ok=True)
     scene, subject = read_scene(asked.scene), read_subject(asked.subject)
     for name in asked.only:
@@ -271,4 +282,4 @@ def main(given: Sequence[str] | None = None) -> None:
 
 
 if __name__ == "__main__":
-    main()
+    run_main(main)

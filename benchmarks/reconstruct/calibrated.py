@@ -8,26 +8,22 @@ Markers are detected in rendered images of two cameras. Three marker sets by tur
 
 import sys
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import numpy as np
 
-from benchmarks.report import build_parser, write_json
-from capture.packets import MarkerFrame
+from benchmarks.report import build_motion_parser, format_line, open_set_database, run_main, write_json
 from config.arrays import Floats
 from config.errors import DuocapError
 from config.settings import Settings
-from database.geometry.kinematics import compute_forward_kinematics
-from database.geometry.skeleton import Skeleton
-from database.store import PoseDatabase, open_database
-from reconstruct.offline.poses import LiveTake, OfflineOptions, solve_take
+from database.store import PoseDatabase
 from reconstruct.pipeline import Pipeline
-from reconstruct.pose import Pose, TrackingState
-from tools.evaluate.protocol import protocol_database, read_query, set_clip
+from tools.evaluate.protocol import read_query, set_clip
 from tools.evaluate.rendered import RenderedOptions, RenderedPerformance, calibrate, render
 from tools.evaluate.sets import TEST, TUNING
 from tools.evaluate.states import STATES_LEGEND, JudgedPoses, judge_poses, share_within, states_table
+from tools.evaluate.tracking import solve_offline_take, track_views
 
 SETS = {"tuning": TUNING, "test": TEST}
 MARKERS = ("boxing", "all_around", "dark_room")
@@ -51,8 +47,7 @@ class CalibratedErrors:
 
 def measure_clips(motion: Path, parts: Sequence[str], every: int, seconds: float) -> Iterator[CalibratedErrors]:
     """Yield the errors of every n-th clip of the sets. Raises DuocapError: no motions, or no database can be built of them."""
-    every_clip = [set_clip(stem) for stems in SETS.values() for stem in stems]
-    database = open_database(protocol_database(motion, None, every_clip))
+    database = open_set_database(motion, [stem for stems in SETS.values() for stem in stems])
     for part in parts:
         for n, stem in enumerate(list(SETS[part])[::every]):
             options = RenderedOptions(markers=MARKERS[n % len(MARKERS)], seconds=seconds)
@@ -73,34 +68,19 @@ def _measure_live_and_offline(
     settings, performer = Settings(), rendered.performer
     subject = calibrate(rendered, options, database, settings)
     pipeline = Pipeline(performer.rig, subject, database, settings)
-    poses, frames = list[Pose](), list[MarkerFrame]()
-    for pair in rendered.views:
-        poses.append(pipeline.step(pair))
-        assert pipeline.markers is not None
-        frames.append(pipeline.markers)
-    whole = np.ones(len(subject.markers), bool)
-    given = OfflineOptions(performer.rig, subject, database, settings, whole)
-    solved = solve_take(LiveTake(poses, frames, rendered.views), given)
-    true_m = compute_forward_kinematics(performer.clip.skeleton, *performer.poses_at(rendered.seconds))[1]
-    part, fps = slice(rendered.begin, len(poses)), 1.0 / float(np.diff(rendered.seconds).mean())
-    tracked = np.array([pose.state is TrackingState.TRACKING for pose in poses[part]])
-    found = []
-    for made in (poses[part], solved.poses[part]):
-        judged = judge_poses(made, _compute_errors_m(subject.skeleton, made, true_m[part]), fps)
-        found.append((judged.error_m[tracked], (judged.error_m / judged.expected_m)[tracked], judged))
-    return found
-
-
-def _compute_errors_m(skeleton: Skeleton, poses: Sequence[Pose], true_m: Floats) -> Floats:
-    """Return the errors of poses, (N, J) [m]; true_m: the joints' places, (N, J, 3) [m]."""
-    rotvec, root_m = np.array([pose.rotvec for pose in poses]), np.array([pose.root_m for pose in poses])
-    return np.asarray(np.linalg.norm(compute_forward_kinematics(skeleton, rotvec, root_m)[1] - true_m, axis=2))
+    live = track_views(pipeline, rendered.views).take
+    solved = solve_offline_take(pipeline, replace(live, views=rendered.views))
+    part, fps = slice(rendered.begin, None), 1.0 / float(np.diff(rendered.seconds).mean())
+    true_m = performer.joints_at(rendered.seconds[part])[1]
+    both = [judge_poses(subject.skeleton, take.poses[part], true_m, fps) for take in (live, solved)]
+    tracked = both[0].tracking
+    return [(judged.error_m[tracked], (judged.error_m / judged.expected_m)[tracked], judged) for judged in both]
 
 
 def format_table(runs: Sequence[CalibratedErrors]) -> Iterator[str]:
     """Yield the lines of a Markdown table, a line a set and marker set, and one for all marker sets."""
-    yield "| set, markers | clips | live: mm | within 1, 2 % | offline: mm | within 1, 2 % | offline over live |"
-    yield "|---|---|---|---|---|---|---|"
+    yield format_line(("set, markers", "clips", "live: mm", "within 1, 2 %", "offline: mm", "within 1, 2 %", "offline over live"))
+    yield "|---" * 7 + "|"
     for part in dict.fromkeys(run.part for run in runs):
         for markers in (*MARKERS, "all"):
             some = [run for run in runs if run.part == part and markers in (run.markers, "all")]
@@ -115,14 +95,12 @@ def format_table(runs: Sequence[CalibratedErrors]) -> Iterator[str]:
                 yield f"| {part}, {markers} | {len(mm[0])} | {cells[0]} | {cells[1]} | {ratio:.2f} |"
 
 
-def main(arguments: Sequence[str] | None = None) -> int:
+def main() -> None:
     """Measure and print."""
-    parser = build_parser(__doc__)
-    parser.add_argument("--motion", type=Path, required=True)
+    parser = build_motion_parser(__doc__, seconds=3.0)
     parser.add_argument("--set", nargs="+", choices=tuple(SETS), default=list(SETS))
     parser.add_argument("--every", type=int, default=2)
-    parser.add_argument("--seconds", type=float, default=3.0)
-    options = parser.parse_args(arguments)
+    options = parser.parse_args()
     runs = []
     for run in measure_clips(options.motion, options.set, options.every, options.seconds):
         runs.append(run)
@@ -132,11 +110,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     of_kinds = ((f"{part}, {how}", [run.poses for run in runs if (run.part, run.how) == (part, how)]) for part, how in kinds)
     print("\n".join(["", *states_table(of_kinds), STATES_LEGEND]))
     write_json(options.json, [{"clip": r.clip, "how": r.how, "error_mm": 1e3 * float(r.error_m.mean())} for r in runs])
-    return 0
 
 
 if __name__ == "__main__":
-    try:
-        raise SystemExit(main())
-    except DuocapError as error:
-        raise SystemExit(f"error: {error}") from error
+    run_main(main)

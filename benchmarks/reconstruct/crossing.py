@@ -13,13 +13,12 @@ from collections.abc import Sequence
 from dataclasses import asdict, dataclass, replace
 from functools import partial
 from pathlib import Path
-from time import process_time
 
 import numpy as np
 
-from benchmarks.report import build_parser, write_json
+from benchmarks.report import Column, Row, build_motion_parser, format_table, group_rows, number_columns, run_main, write_json
 from calibration.subject.subject import Subject
-from capture.packets import Blobs, Views
+from capture.packets import Blobs, MarkerFrame, Views
 from capture.sources.simulated.performer import Performer, make_scene_performer
 from capture.sources.simulated.scene import SimulatedScene
 from config.arrays import Bools, Floats
@@ -29,18 +28,19 @@ from database.builtin.bodies import build_person_skeleton
 from database.builtin.gait import add_walk_steps, turn_in_place
 from database.builtin.plan import MotionPlan, MovementStyle
 from database.builtin.render import render_plan
-from database.clips import Clip, slice_clip
-from database.geometry.kinematics import compute_forward_kinematics
+from database.clips import Clip
 from database.store import PoseDatabase
 from reconstruct.doubt import OF_SWAPS, Doubt
 from reconstruct.pipeline import Pipeline
-from reconstruct.pose import JointSource, Pose, TrackingState, find_measured_joints, find_swapped_markers
+from reconstruct.pose import JointSource, find_measured_joints, find_swapped_markers
 from tools.calibrate.session import fit_subject_to_pairs
 from tools.cluster import WorkerPlan
 from tools.evaluate.missing.labels import Label, check_label
 from tools.evaluate.parallel import run_tasks
 from tools.evaluate.protocol import open_once, protocol_database, read_query, set_clip
+from tools.evaluate.rendered import begin_of
 from tools.evaluate.states import STATES_LEGEND, JudgedPoses, judge_poses, spans_of, states_table
+from tools.evaluate.tracking import track_views
 
 TPOSE_S, CALIBRATED_S = 2.0, 1.5
 NOISE_PX, MERGED_PX = 0.5, 5.0
@@ -113,9 +113,8 @@ def build_crossing_walk(height_m: float, width: float, speed_m_s: float, seed: i
 
 def build_performer(name: str, which: str, worn: str, motion: Path, seconds: float) -> Performer:
     """Return the performer of a clip, after a T-pose."""
-    clip = build_crossing_walk(*CROSSING[which][name]) if name in CROSSING[which] else read_query(set_clip(name), motion)
-    if name not in CROSSING[which]:
-        clip = slice_clip(clip, 0, min(clip.n_frames, round(seconds * clip.fps) + 1))
+    made = CROSSING[which].get(name)
+    clip = begin_of(read_query(set_clip(name), motion), seconds) if made is None else build_crossing_walk(*made)
     scene = SimulatedScene(motion=clip.name, markers=WORN[worn][0], tpose_s=TPOSE_S, seed=1)
     return make_scene_performer(scene, clip)
 
@@ -182,46 +181,53 @@ def run_at_rate(
     pictures = render_pictures(performer, fps, kept)
     true_m, subject = performer.joints_at(pictures.at_s)[1], pipeline.subject
     is_near = np.linalg.norm(true_m[:, 0] - performer.rig.middle_m, axis=1) <= within_m
-    wrong, off_m, far, tracking, suspected, spent_s = [], [], [], [], [], 0.0
-    poses = list[Pose]()
-    far_said, near, near_inferred = 0, 0, 0
-    pipeline.forget()
-    for k, pair in enumerate(pictures.pairs()):
-        begin_s = process_time()
-        pose = pipeline.step(pair)
-        spent_s += process_time() - begin_s
-        if pictures.at_s[k] < TPOSE_S or not is_near[k]:
-            continue
-        frame = pipeline.markers
-        assert frame is not None
-        shown = np.flatnonzero(pictures.shown[:, k].all(axis=0))
-        wrong.append(any(check_label(frame, int(m), pictures.image_px[:, k]) is Label.WRONG for m in shown))
-        joint_m = compute_forward_kinematics(subject.skeleton, pose.rotvec[None], pose.root_m[None])[1][0]
-        off_m.append(np.linalg.norm(joint_m - true_m[k], axis=1))
-        off_mm = 1e3 * off_m[-1]
-        poses.append(pose)
-        measured = find_measured_joints(np.asarray(pose.seen.any(axis=0)), subject)
-        far.append(bool((off_mm[measured] > FAR_MM).any()))
-        tracking.append(pose.state is TrackingState.TRACKING)
-        if tracking[-1]:
-            said, close = pose.joint_source == JointSource.MEASURED, measured & (off_mm < NEAR_MM)
-            far_said += bool((off_mm[said] > FAR_MM).any())
-            near, near_inferred = near + int(close.sum()), near_inferred + int((close & ~said).sum())
-        suspected.append(bool(pose.doubts & OF_SWAPS or find_swapped_markers(pose, frame)))
-    if not poses:
+    rows = np.flatnonzero((pictures.at_s >= TPOSE_S) & is_near).tolist()
+    tracked = track_views(pipeline, pictures.pairs())
+    if not rows:
         return None
-    is_far, is_tracking, is_wrong = np.array(far), np.array(tracking), np.array(wrong)
-    refused = int((~is_tracking & ~is_far).sum())
-    far_wrong = int((is_tracking & is_far & is_wrong).sum())
-    of_tracking = (int((is_tracking & is_far).sum()), far_wrong, far_said, near, near_inferred)
-    counts = (int(is_tracking.sum()), *of_tracking, refused)
-    swaps = [slice(first, end + 1) for first, end in spans_of(is_wrong & is_far)]
-    told = (len(swaps), sum(any(suspected[swap]) for swap in swaps), sum(suspected))
-    lasting = tuple((end - first) / fps for first, end in spans_of(is_wrong))
-    judged, ms = judge_poses(poses, np.array(off_m), fps), 1e3 * spent_s / len(pictures.at_s)
-    labels = (len(wrong), int(np.sum(wrong)), lasting)
-    switches = sum(Doubt.EXCHANGED in pose.doubts for pose in poses)
-    return CrossingRun(name, worn, fps, *labels, *counts, *told, judged, switches, ms)
+    poses, frames = [tracked.take.poses[k] for k in rows], [tracked.take.markers[k] for k in rows]
+    judged = judge_poses(subject.skeleton, poses, true_m[rows], fps)
+    off_mm, tracking = 1e3 * judged.error_m, judged.tracking
+    measured = np.array([find_measured_joints(np.asarray(pose.seen.any(axis=0)), subject) for pose in poses])
+    said = np.array([pose.joint_source for pose in poses]) == JointSource.MEASURED
+    close = measured & (off_mm < NEAR_MM) & tracking[:, None]
+    far = (measured & (off_mm > FAR_MM)).any(axis=1)
+    wrong = np.array([has_wrong_label(frame, pictures, k) for k, frame in zip(rows, frames, strict=True)])
+    suspected = [bool(p.doubts & OF_SWAPS or find_swapped_markers(p, frame)) for p, frame in zip(poses, frames, strict=True)]
+    swaps = [slice(first, end + 1) for first, end in spans_of(wrong & far)]
+    return CrossingRun(
+        clip=name,
+        markers=worn,
+        fps=fps,
+        pictures=len(poses),
+        wrong=int(wrong.sum()),
+        episodes=tuple((end - first) / fps for first, end in spans_of(wrong)),
+        tracking=int(tracking.sum()),
+        far=int((tracking & far).sum()),
+        far_wrong=int((tracking & far & wrong).sum()),
+        far_said=int((tracking & (said & (off_mm > FAR_MM)).any(axis=1)).sum()),
+        near=int(close.sum()),
+        near_inferred=int((close & ~said).sum()),
+        refused=int((~tracking & ~far).sum()),
+        swaps=len(swaps),
+        told=sum(any(suspected[swap]) for swap in swaps),
+        suspected=sum(suspected),
+        poses=judged,
+        switches=sum(Doubt.EXCHANGED in pose.doubts for pose in poses),
+        ms=float(tracked.step_ms.mean()),
+    )
+
+
+def has_wrong_label(frame: MarkerFrame, pictures: Pictures, k: int) -> bool:
+    """Return whether a marker that both cameras see in a picture is labelled as another.
+
+    Args:
+        frame: the labels.
+        pictures: of the performance.
+        k: number of the picture.
+    """
+    shown = np.flatnonzero(pictures.shown[:, k].all(axis=0))
+    return any(check_label(frame, int(m), pictures.image_px[:, k]) is Label.WRONG for m in shown)
 
 
 def calibrate_subject(performer: Performer, kept: list[int], database: PoseDatabase, settings: Settings) -> Subject:
@@ -254,53 +260,65 @@ def run_clip(
     return [run for run in runs if run is not None]
 
 
-SUMS = ("far", "far_wrong", "far_said", "near", "near_inferred", "refused", "swaps", "told", "suspected")
-HEAD = (
-    f"{'':<26}{'pictures':>9}{'wrong %':>9}{'episodes':>10}{'> 0.25 s':>10}{'longest s':>11}{'tracking %':>12}{'far %':>8}"
-    f"{'wrong %':>9}{'said %':>8}{'inferred %':>12}"
-    f"{'refused %':>11}{'mm':>7}{'swaps':>7}{'told':>6}{'suspected':>11}{'ms':>7}"
+COLUMNS = (
+    Column("title"),
+    *number_columns(0, "pictures"),
+    Column("wrong %", 2),
+    *number_columns(0, "episodes", "> 0.25 s"),
+    *number_columns(2, "longest s", "tracking %", "far %", "far, wrong %", "far, said %"),
+    Column("near, inferred %", 1),
+    Column("refused %", 2),
+    Column("mm", 1),
+    *number_columns(0, "swaps", "told", "suspected"),
+    Column("ms", 2),
 )
 
 
-def format_line(title: str, runs: Sequence[CrossingRun]) -> str:
-    """Return the line of some runs together."""
-    n, tracking = sum(run.pictures for run in runs), max(sum(run.tracking for run in runs), 1)
+def summarise_runs(title: str, runs: Sequence[CrossingRun]) -> Row:
+    """Return the row of some runs together."""
+
+    def total(name: str) -> int:
+        return sum(getattr(run, name) for run in runs)
+
+    n, tracking = total("pictures"), max(total("tracking"), 1)
     lasting = [seconds for run in runs for seconds in run.episodes]
-    late = sum(seconds > LATE_S + 1e-6 for seconds in lasting)
-    sums = {name: sum(getattr(run, name) for run in runs) for name in SUMS}
-    wrong, mean = sum(run.wrong for run in runs), float(np.concatenate([run.poses.mean_mm for run in runs]).mean())
-    return (
-        f"{title[:25]:<26}{n:>9}{100 * wrong / n:>9.2f}{len(lasting):>10}{late:>10}{max(lasting, default=0.0):>11.2f}"
-        f"{100 * tracking / n:>12.2f}{100 * sums['far'] / tracking:>8.2f}{100 * sums['far_wrong'] / tracking:>9.2f}"
-        f"{100 * sums['far_said'] / tracking:>8.2f}{100 * sums['near_inferred'] / max(sums['near'], 1):>12.1f}"
-        f"{100 * sums['refused'] / n:>11.2f}{mean:>7.1f}"
-        f"{sums['swaps']:>7}{sums['told']:>6}{sums['suspected']:>11}{np.mean([run.ms for run in runs]):>7.2f}"
-    )
+    return {
+        "title": title,
+        "pictures": n,
+        "wrong %": 100 * total("wrong") / n,
+        "episodes": len(lasting),
+        "> 0.25 s": sum(seconds > LATE_S + 1e-6 for seconds in lasting),
+        "longest s": max(lasting, default=0.0),
+        "tracking %": 100 * tracking / n,
+        "far %": 100 * total("far") / tracking,
+        "far, wrong %": 100 * total("far_wrong") / tracking,
+        "far, said %": 100 * total("far_said") / tracking,
+        "near, inferred %": 100 * total("near_inferred") / max(total("near"), 1),
+        "refused %": 100 * total("refused") / n,
+        "mm": float(np.concatenate([run.poses.mean_mm for run in runs]).mean()),
+        **{name: total(name) for name in ("swaps", "told", "suspected")},
+        "ms": float(np.mean([run.ms for run in runs])),
+    }
 
 
 def format_tables(runs: Sequence[CrossingRun], by_clip: bool) -> list[str]:
     """Return the lines of a table: by marker set and rate, and by clip if asked for."""
-    lines = [HEAD]
-    for worn, fps in dict.fromkeys((run.markers, run.fps) for run in runs):
-        same = [run for run in runs if (run.markers, run.fps) == (worn, fps)]
-        lines += [format_line(f"  {fps:g} {worn} {run.clip}", [run]) for run in same if by_clip or "crossing" in run.clip]
-        lines.append(format_line(f"{worn}, {fps:g} a second, all", same))
-    rates = dict.fromkeys((run.markers, run.fps) for run in runs)
-    of_rates = (
-        (f"{worn}, {fps:g} a second", [r.poses for r in runs if (r.markers, r.fps) == (worn, fps)]) for worn, fps in rates
-    )
-    return [*lines, format_line("all", runs), "", *states_table(of_rates), STATES_LEGEND]
+    rows, states = list[Row](), list[tuple[str, list[JudgedPoses]]]()
+    for same in group_rows(runs, "markers", "fps"):
+        title = f"{same[0].markers}, {same[0].fps:g} a second"
+        rows += [summarise_runs(f"{title}: {run.clip}", [run]) for run in same if by_clip or "crossing" in run.clip]
+        rows.append(summarise_runs(title, same))
+        states.append((title, [run.poses for run in same]))
+    return [*format_table(COLUMNS, [*rows, summarise_runs("all", runs)]), "", *states_table(states), STATES_LEGEND]
 
 
 def main() -> None:
     """Print the table."""
-    parser = build_parser(__doc__)
-    parser.add_argument("--motion", type=Path, required=True)
+    parser = build_motion_parser(__doc__, seconds=8.0)
     parser.add_argument("--set", choices=tuple(CLIPS), default="tuning", dest="which")
     parser.add_argument("--fps", type=float, nargs="+", default=[5.0, 10.0, 15.0, 30.0])
     parser.add_argument("--markers", nargs="+", choices=tuple(WORN), default=list(WORN))
     parser.add_argument("--clip", nargs="+", default=[])
-    parser.add_argument("--seconds", type=float, default=8.0)
     parser.add_argument("--within", type=float, default=np.inf, help="distance from the cameras [m]")
     parser.add_argument("--processes", type=int, default=1)
     parser.add_argument("--by-clip", action="store_true")
@@ -312,11 +330,11 @@ def main() -> None:
     runs = [run for found in run_tasks(tasks, WorkerPlan(given.processes)) for run in found]
     print("\n".join(format_tables(runs, given.by_clip)))
     print(
-        "far: of the pictures in state tracking, a joint that carries or leads to a marker is more than 100 mm off; wrong: with\n"
-        "a wrong label; said: one that is said to be measured; inferred: of such joints less than 50 mm off, said to be inferred"
+        "far: of the pictures in state tracking, a joint that carries or leads to a marker is more than 100 mm off; of\n"
+        "these with a wrong label; said: one that is said to be measured; near: of joints under 50 mm off, said to be inferred"
     )
     write_json(given.json, [asdict(run) | {"poses": run.poses.as_json()} for run in runs])
 
 
 if __name__ == "__main__":
-    main()
+    run_main(main)

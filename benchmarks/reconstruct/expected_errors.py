@@ -22,19 +22,16 @@ import numpy as np
 
 from benchmarks.reconstruct.crossing import WORN
 from benchmarks.reconstruct.innovations import resample_estimate
-from benchmarks.report import build_parser, write_json
+from benchmarks.report import build_motion_parser, format_line, open_set_database, run_main, write_json
 from calibration.quality.picture import open_figure, save_figure
 from config.arrays import Floats, Ints
-from config.errors import DuocapError
 from config.settings import Settings
 from database.geometry.kinematics import compute_forward_kinematics
-from database.store import open_database
 from reconstruct.search.index import load_search_index
 from reconstruct.track.publish import compute_joint_positions
 from tools.evaluate.missing.masks import MissingCase, markers_of_limb, seen_in
-from tools.evaluate.missing.measure import clip_query, judge_solution, solve
+from tools.evaluate.missing.measure import clip_query, judge_solution, solve, solve_offline
 from tools.evaluate.missing.methods import MethodInput
-from tools.evaluate.missing.offline import solve_offline
 from tools.evaluate.protocol import open_for_clip, protocol_database, read_query, set_clip
 from tools.evaluate.queries import apply_variant
 from tools.evaluate.sets import TEST, TUNING
@@ -73,7 +70,7 @@ def measure_clips(motion: Path, every: int, seconds: float) -> list[ExpectedErro
     """Run every n-th clip of both sets, whole and with markers missing. Raises DuocapError."""
     found, settings = [], Settings()
     clips = [(part, stem) for part, stems in (("tuning", TUNING), ("test", TEST)) for stem in list(stems)[::every]]
-    database = open_database(protocol_database(motion, None, [set_clip(stem) for _, stem in clips]))
+    database = open_set_database(motion, [stem for _, stem in clips])
     for n, (part, stem) in enumerate(clips):
         print(f"{n + 1} of {len(clips)}: {stem}", file=sys.stderr)
         which = set_clip(stem)
@@ -175,11 +172,12 @@ def group_by_kind(runs: Sequence[ExpectedErrors]) -> Iterator[tuple[str, list[Ex
 
 def format_table(runs: Sequence[ExpectedErrors]) -> list[str]:
     """Return the counts as the lines of a Markdown table."""
-    lines = ["| clips, markers | clips | mean error | within 1 | within 2 | within 3 | ms |", "|---|---|---|---|---|---|---|"]
+    heads = ("clips, markers", "clips", "mean error", "within 1", "within 2", "within 3", "ms")
+    lines = [format_line(heads), "|---" * len(heads) + "|"]
     for name, some in group_by_kind(runs):
         mm, ms = 1e3 * float(np.mean([run.error_m.mean() for run in some])), float(np.mean([run.ms for run in some]))
-        cells = " | ".join(f"{share_within([run.share for run in some], k):.1f} %" for k in (1.0, 2.0, 3.0))
-        lines.append(f"| {name} | {len(some)} | {mm:.1f} mm | {cells} | {ms:.1f} |")
+        cells = (f"{share_within([run.share for run in some], k):.1f} %" for k in (1.0, 2.0, 3.0))
+        lines.append(format_line((name, str(len(some)), f"{mm:.1f} mm", *cells, f"{ms:.1f}")))
     return lines
 
 
@@ -202,18 +200,16 @@ def plot_shares(runs: Sequence[ExpectedErrors], file: Path) -> None:
     save_figure(figure, file, 90)
 
 
-def main(arguments: Sequence[str] | None = None) -> int:
+def main() -> None:
     """Measure and print."""
-    parser = build_parser(__doc__)
-    parser.add_argument("--motion", type=Path, required=True)
+    parser = build_motion_parser(__doc__, seconds=2.5)
     parser.add_argument("--every", type=int, default=2)
-    parser.add_argument("--seconds", type=float, default=2.5)
     parser.add_argument("--plot", type=Path)
     parser.add_argument("--fit", action="store_true", help="estimate the factors of expected errors")
-    options = parser.parse_args(arguments)
+    options = parser.parse_args()
     if options.fit:
         print("\n".join(fit_factors(options.motion, options.every, options.seconds)))
-        return 0
+        return
     runs = measure_clips(options.motion, options.every, options.seconds)
     print("\n".join(format_table(runs)))
     if options.plot is not None:
@@ -221,7 +217,6 @@ def main(arguments: Sequence[str] | None = None) -> int:
     write_json(
         options.json, [{"clip": r.clip, "part": r.part, "missing": r.missing, "how": r.how, **_list_figures(r)} for r in runs]
     )
-    return 0
 
 
 def _list_figures(run: ExpectedErrors) -> dict[str, float]:
@@ -231,7 +226,4 @@ def _list_figures(run: ExpectedErrors) -> dict[str, float]:
 
 
 if __name__ == "__main__":
-    try:
-        raise SystemExit(main())
-    except DuocapError as error:
-        raise SystemExit(f"error: {error}") from error
+    run_main(main)

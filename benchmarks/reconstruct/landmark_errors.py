@@ -16,7 +16,7 @@ import numpy as np
 from scipy.optimize import minimize
 
 from benchmarks.reconstruct.recorded_landmarks import Recording, compare_exchanges, find_exchanges, measure_errors, read_recording
-from benchmarks.report import build_parser
+from benchmarks.report import build_parser, run_main
 from config.arrays import Floats
 from config.joints import JOINTS
 from config.landmarks import LANDMARKS, MIRRORED, SOURCES
@@ -48,7 +48,8 @@ def fit_offset(recordings: Sequence[Recording], joint: int, landmark: int, begin
 def fit_landmarks(recordings: Sequence[Recording]) -> Iterator[str]:
     """Yield the lines of a marker file that fits the recordings, and of their rates as comments."""
     markers = read_marker_set(NO_MARKERS)
-    fitted = [fit_offset(recordings, int(j), int(k), o, SEEN) for j, k, o in _iterate_landmarks(markers)]
+    places = zip(markers.joint, markers.landmark, markers.offset_m, strict=True)
+    fitted = [fit_offset(recordings, int(j), int(k), o, SEEN) for j, k, o in places]
     numbers = {int(landmark): m for m, landmark in enumerate(markers.landmark)}
     offset_m, sigma_m = np.empty_like(markers.offset_m), np.empty(len(markers))
     for m, landmark in enumerate(markers.landmark):
@@ -67,11 +68,6 @@ def fit_landmarks(recordings: Sequence[Recording]) -> Iterator[str]:
         yield f"offset_m = [{', '.join(f'{x + 0.0:.3f}' for x in np.round(offset_m[m], 3) + 0.0)}]"
     yield from describe_scores(recordings, markers)
     yield from describe_rates(recordings, markers)
-
-
-def _iterate_landmarks(markers: MarkerSet) -> Iterator[tuple[int, int, Floats]]:
-    """Yield joint, landmark and offset [m] of each landmark."""
-    yield from zip(markers.joint, markers.landmark, markers.offset_m, strict=True)
 
 
 def _collect_errors(recordings: Sequence[Recording], markers: MarkerSet, m: int, min_score: float) -> Floats:
@@ -167,4 +163,4 @@ def main() -> None:
 
 
 if __name__ == "__main__":
-    main()
+    run_main(main)

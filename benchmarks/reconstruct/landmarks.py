@@ -18,10 +18,9 @@ the clips with 95 % intervals by clip.
 """
 
 from collections.abc import Iterator, Sequence
-from dataclasses import asdict, dataclass, field, replace
+from dataclasses import dataclass, field, fields, replace
 from functools import partial
 from pathlib import Path
-from time import process_time
 
 import numpy as np
 
@@ -34,45 +33,28 @@ from benchmarks.reconstruct.recorded_landmarks import (
     select_joint_rows,
     triangulate_joints,
 )
-from benchmarks.report import build_parser, write_json
+from benchmarks.report import Column, TablePrinter, build_motion_parser, group_rows, open_set_database, run_main, write_json
 from calibration.camera import Rig
 from calibration.subject.subject import Subject
-from capture.packets import MarkerFrame, Views
+from capture.packets import Views
 from config.arrays import Bools, Floats, Ints
 from config.joints import JOINTS
 from config.landmarks import Exchange
 from config.markers import NO_MARKERS, MarkerSet, read_marker_set
 from config.settings import Settings
-from database.geometry.kinematics import compute_forward_kinematics
-from database.geometry.rotations import matrix_from_rotvec
-from database.store import PoseDatabase, open_database
-from reconstruct.offline.poses import LiveTake, OfflineOptions, solve_take
+from database.geometry.rotations import compute_geodesic_rad, matrix_from_rotvec
+from database.store import PoseDatabase
 from reconstruct.pipeline import Pipeline
-from reconstruct.pose import Pose, TrackingState
+from reconstruct.pose import Pose
 from tools.calibrate.session import fit_subject_to_pairs
-from tools.evaluate.protocol import protocol_database, set_clip
-from tools.evaluate.states import GOOD_MM, share_within, spans_of
+from tools.evaluate.states import GOOD_MM, compute_pose_joints, judge_poses, share_within, spans_of
+from tools.evaluate.tracking import solve_offline_take, track_views
 
 SETTLED_S = 0.3  # after which a T-pose is held
 EVERY_S, SHORTEST_S, LONGEST_S = 1.5, 0.2, 1.0  # of exchanges that are added
 INJECTED = (Exchange.LEGS, Exchange.ARMS, Exchange.BODY, Exchange.UPPER)
 WAYS = ("live", "offline", "exchanged", "told")
-FIGURES = (  # of a score, and their decimals
-    ("mm", 0),
-    ("p95_mm", 0),
-    ("twelve_mm", 0),
-    ("deg", 1),
-    ("lost", 1),
-    ("over", 1),
-    ("refused", 1),
-    ("within_1", 0),
-    ("within_2", 0),
-    ("jitter_mm", 1),
-    ("slide_mm_s", 0),
-    ("found", 0),
-    ("false_min", 1),
-    ("ms", 1),
-)
+WHOLE = ("mm", "p95_mm", "twelve_mm", "within_1", "within_2", "slide_mm_s", "found")  # figures without decimals
 FEET, STANDS_M_S = ("leftToes", "rightToes"), 0.05  # balls of the feet, which stand where they are slower
 
 
@@ -99,15 +81,7 @@ class Score:
     ms: float = np.nan
 
 
-@dataclass(frozen=True, slots=True)
-class Followed:
-    """A run: poses, labelled markers and views of every moment, what views were said to have exchanged, (F, V), and ms a step."""
-
-    poses: list[Pose]
-    markers: list[MarkerFrame]
-    views: list[Views]
-    told: Ints
-    ms: float
+FIGURES = [Column(f.name, 0 if f.name in WHOLE else 1) for f in fields(Score)[3:]]
 
 
 def inject_exchanges(recording: Recording, seed: int) -> Ints:
@@ -151,20 +125,21 @@ def score_clip(recording: Recording, plan: Plan) -> Iterator[Score]:
     injected = inject_exchanges(recording, first)
     runs = {"live": np.zeros_like(injected), "exchanged": injected, "told": find_exchanges(recording, markers)}
     for way in (way for way in runs if way in plan.ways or (way, "offline" in plan.ways) == ("live", True)):
-        states = runs[way]
-        run = _follow(recording.views(cameras, states), rig, subject, plan.database, plan.settings)
-        score = score_poses(recording, run.poses, subject, first, held)
-        added = states[:, list(cameras)]
+        pipeline = Pipeline(rig, subject, plan.database, plan.settings)
+        pipeline.warm()
+        seen = recording.views(cameras, runs[way])
+        run = track_views(pipeline, seen)
+        told = np.array([np.maximum(p.exchanged, 0) if len(p.exchanged) else np.zeros(len(rig), int) for p in run.take.poses])
+        score = score_poses(recording, run.take.poses, subject, first, held)
         if way == "exchanged":
-            score = replace(score, found=100.0 * measure_found(run.told, added))
+            score = replace(score, found=100.0 * measure_found(told, injected[:, list(cameras)]))
         elif way == "live":
             minutes = (recording.seconds[-1] - recording.begin_s) / 60.0
-            score = replace(score, false_min=count_false(run.told[first:], truth[first:]) / minutes)
-        yield replace(score, cameras=len(cameras), way=way, ms=run.ms)
+            score = replace(score, false_min=count_false(told[first:], truth[first:]) / minutes)
+        yield replace(score, way=way, ms=float(np.median(run.step_ms)))
         if way == "live" and "offline" in plan.ways:
-            options = OfflineOptions(rig, subject, plan.database, plan.settings, np.ones(len(markers), bool))
-            solved = solve_take(LiveTake(run.poses, run.markers, run.views), options).poses
-            yield replace(score_poses(recording, list(solved), subject, first, held), cameras=len(cameras), way="offline")
+            solved = solve_offline_take(pipeline, replace(run.take, views=seen)).poses
+            yield replace(score_poses(recording, solved, subject, first, held), way="offline")
 
 
 def _score_places(recording: Recording, way: str, place_m: Floats, joint: Ints) -> Score:
@@ -176,7 +151,7 @@ def _score_places(recording: Recording, way: str, place_m: Floats, joint: Ints) 
     return Score(recording.stem, 0, way, figures[0], figures[1], figures[2], lost=100.0 - 100.0 * known.size / mm.size)
 
 
-def score_poses(recording: Recording, poses: list[Pose], subject: Subject, first: int, held: Bools) -> Score:
+def score_poses(recording: Recording, poses: Sequence[Pose], subject: Subject, first: int, held: Bools) -> Score:
     """Return the scores of poses.
 
     Args:
@@ -186,14 +161,12 @@ def score_poses(recording: Recording, poses: list[Pose], subject: Subject, first
         first: moment from which on they count.
         held: moments in which the body stands still, (F,).
     """
-    rotvec, root_m = np.array([pose.rotvec for pose in poses]), np.array([pose.root_m for pose in poses])
-    joint_m = compute_forward_kinematics(subject.skeleton, rotvec, root_m)[1]
-    error_m = np.linalg.norm(joint_m - recording.joint_m, axis=2)
-    expected_m = np.array([np.full(error_m.shape[1], np.nan) if pose.error_m is None else pose.error_m for pose in poses])
-    tracking = np.array([pose.state is TrackingState.TRACKING for pose in poses])
-    ratio = (error_m / np.maximum(expected_m, 1e-9))[first:]
-    mm, twelve = 1e3 * error_m[first:], subject.joint[select_joint_rows(subject.markers)]
-    good = mm.mean(axis=1) < GOOD_MM
+    joint_m = compute_pose_joints(subject.skeleton, poses)
+    turns = (matrix_from_rotvec(rotvec[first:]) for rotvec in (np.array([pose.rotvec for pose in poses]), recording.rotvec))
+    judged = judge_poses(subject.skeleton, poses[first:], recording.joint_m[first:], 0.0)
+    ratio, tracking = judged.error_m / np.maximum(judged.expected_m, 1e-9), judged.tracking
+    mm, twelve = 1e3 * judged.error_m, subject.joint[select_joint_rows(subject.markers)]
+    good = judged.mean_mm < GOOD_MM
     return Score(
         recording.stem,
         0,
@@ -201,10 +174,10 @@ def score_poses(recording: Recording, poses: list[Pose], subject: Subject, first
         float(mm.mean()),
         float(np.percentile(mm, 95.0)),
         float(mm[:, twelve].mean()),
-        _measure_turn_deg(rotvec[first:], recording.rotvec[first:]),
-        100.0 * float(np.mean(~tracking[first:])),
-        100.0 * float(np.mean(mm[tracking[first:]].mean(axis=1) > 100.0)) if tracking[first:].any() else 0.0,
-        100.0 * float(np.mean(~tracking[first:][good])) if good.any() else 0.0,
+        float(np.degrees(compute_geodesic_rad(*turns)).mean()),
+        100.0 * float(np.mean(~tracking)),
+        100.0 * float(np.mean(judged.mean_mm[tracking] > 100.0)) if tracking.any() else 0.0,
+        100.0 * float(np.mean(~tracking[good])) if good.any() else 0.0,
         share_within([ratio], 1.0),
         share_within([ratio], 2.0),
         1e3 * float(np.sqrt((np.diff(joint_m[held], axis=0) ** 2).sum(axis=2).mean())),
@@ -237,28 +210,6 @@ def count_false(told: Ints, truth: Ints) -> int:
     return sum(not (truth[begin:end, c] > 0).any() for c, begin, end in spans)
 
 
-def _follow(views: list[Views], rig: Rig, subject: Subject, database: PoseDatabase, settings: Settings) -> Followed:
-    """Return a run; ms: median processor time of a step."""
-    pipeline = Pipeline(rig, subject, database, settings)
-    pipeline.warm()
-    poses, markers, told, spent_s = [], [], np.zeros((len(views), len(rig)), np.int64), []
-    for n, each in enumerate(views):
-        begin_s = process_time()
-        poses.append(pipeline.step(each))
-        spent_s.append(process_time() - begin_s)
-        assert pipeline.markers is not None
-        markers.append(pipeline.markers)
-        told[n] = np.maximum(poses[-1].exchanged, 0) if len(poses[-1].exchanged) else 0
-    return Followed(poses, markers, views, told, 1e3 * float(np.median(spent_s)))
-
-
-def _measure_turn_deg(first: Floats, second: Floats) -> float:
-    """Return the mean angle between rotations of joints, given as rotation vectors, (F, J, 3) [rad]."""
-    A, B = (matrix_from_rotvec(each.reshape(-1, 3)) for each in (first, second))
-    cosine = 0.5 * (np.einsum("nij,nij->n", A, B) - 1.0)
-    return float(np.degrees(np.arccos(np.clip(cosine, -1.0, 1.0))).mean())
-
-
 def _triangulate(views: Sequence[Views], rig: Rig, markers: MarkerSet) -> Floats:
     """Return the twelve joints by plain triangulation, (F, 12, 3) [m], NaN where fewer than two cameras see the body."""
     nothing = np.full((len(select_joint_rows(markers)), 3), np.nan)
@@ -266,15 +217,15 @@ def _triangulate(views: Sequence[Views], rig: Rig, markers: MarkerSet) -> Floats
     return np.array([nothing if point_m is None else point_m for point_m in found])
 
 
-def average_scores(scores: Sequence[Score]) -> Iterator[str]:
-    """Yield a line of the Markdown table for every way: means over the clips with 95 % intervals by clip."""
-    for way in dict.fromkeys(score.way for score in scores):
-        same, cells = [score for score in scores if score.way == way], []
-        for name, decimals in FIGURES:
-            values = np.array([getattr(score, name) for score in same])
-            texts = [f"{x:.{decimals}f}" for x in resample_estimate(partial(_average, values), len(values))]
-            cells.append(f"{texts[0]} ({texts[1]}-{texts[2]})" if np.isfinite(values).any() else "")
-        yield f"| {len(same)} clips | {same[0].cameras} | {way} | {' | '.join(cells)} |"
+def average_scores(scores: Sequence[Score]) -> Iterator[dict[str, str]]:
+    """Yield a row for every way: means over the clips with 95 % intervals by clip."""
+    for same in group_rows(scores, "way"):
+        row = {"clip": f"{len(same)} clips", "way": same[0].way}
+        for figure in FIGURES:
+            values = np.array([getattr(score, figure.name) for score in same])
+            texts = [f"{x:.{figure.digits}f}" for x in resample_estimate(partial(_average, values), len(values))]
+            row[figure.name] = f"{texts[0]} ({texts[1]}-{texts[2]})" if np.isfinite(values).any() else "-"
+        yield row
 
 
 def _average(values: Floats, clips: Ints) -> float:
@@ -283,35 +234,27 @@ def _average(values: Floats, clips: Ints) -> float:
     return float(known.mean()) if known.size else np.nan
 
 
-def format_score(score: Score) -> str:
-    """Return a line of the Markdown table."""
-    values = ((getattr(score, name), decimals) for name, decimals in FIGURES)
-    cells = " | ".join(f"{value:.{decimals}f}" if np.isfinite(value) else "" for value, decimals in values)
-    return f"| {score.clip} | {score.cameras} | {score.way} | {cells} |"
-
-
 def main() -> None:
     """Measure and print."""
-    parser = build_parser(__doc__)
+    parser = build_motion_parser(__doc__)
     parser.add_argument("files", nargs="+", type=Path)
-    parser.add_argument("--motion", type=Path, required=True)
     parser.add_argument("--cameras", nargs="+", type=int, default=[0, 1])
     parser.add_argument("--rate", type=float, default=0.0)
     parser.add_argument("--ways", nargs="+", choices=WAYS, default=WAYS)
     parser.add_argument("--pose2sim", type=Path, metavar="PYTHON")
     options = parser.parse_args()
     recordings = [read_recording(path).thinned(options.rate) for path in options.files]
-    database = open_database(protocol_database(options.motion, None, [set_clip("07_08")]))
+    database = open_set_database(options.motion, ["07_08"])
     plan = Plan(tuple(options.cameras), database, ways=tuple(options.ways), pose2sim=options.pose2sim)
-    print(f"| clip | cameras | way | {' | '.join(name for name, _ in FIGURES)} |\n{'|---' * (3 + len(FIGURES))}|")
-    scores = []
+    table = TablePrinter((Column("clip"), Column("cameras"), Column("way"), *FIGURES))
     for recording in recordings:
         for score in score_clip(recording, plan):
-            scores.append(replace(score, cameras=len(plan.cameras)))
-            print(format_score(scores[-1]), flush=True)
-    print("\n".join(average_scores(scores)))
-    write_json(options.json, [asdict(score) for score in scores])
+            table.add(replace(score, cameras=len(plan.cameras)))
+    means = TablePrinter((Column("clip"), Column("way"), *(Column(figure.name) for figure in FIGURES)))
+    for row in average_scores(table.rows):
+        means.show(row)
+    write_json(options.json, table.rows)
 
 
 if __name__ == "__main__":
-    main()
+    run_main(main)

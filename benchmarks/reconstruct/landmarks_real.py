@@ -13,14 +13,14 @@ each view another way.
 """
 
 from collections.abc import Iterator, Sequence
-from dataclasses import asdict, dataclass, replace
+from dataclasses import dataclass, replace
 from itertools import combinations
 from pathlib import Path
 
 import numpy as np
 
 from benchmarks.reconstruct.recorded_landmarks import select_joint_rows, triangulate_joints
-from benchmarks.report import build_parser, write_json
+from benchmarks.report import Column, TablePrinter, build_parser, open_set_database, run_main, write_json
 from calibration.body.lengths import STICKS, list_body_lengths
 from calibration.body.quality import compare_rigs
 from calibration.body.solve import BodyInput, BodyScale, BodySolution, solve_body
@@ -37,11 +37,11 @@ from config.markers import NO_MARKERS, read_marker_set
 from config.settings import Settings
 from database.builtin.bodies import HIP, build_person_skeleton
 from database.default import open_default_database
-from database.store import PoseDatabase, open_database
-from reconstruct.offline.poses import LiveTake, OfflineOptions, solve_take
+from database.store import PoseDatabase
 from reconstruct.pipeline import Pipeline
+from reconstruct.pose import TrackingState
 from tools.calibrate.body import collect_body_views, read_views
-from tools.evaluate.protocol import protocol_database, set_clip
+from tools.evaluate.tracking import solve_offline_take, track_views
 
 LEAST_SCORE = 0.5  # of a landmark that is held to be the truth of an unused camera
 FOUND_S = 0.25  # after which a body has been found
@@ -59,7 +59,7 @@ class Half:
 
 @dataclass(frozen=True, slots=True)
 class Score:
-    """Distances in the cameras that were not used [px]; tracking: share of the frames."""
+    """Distances in the cameras that were not used [px]; tracking: share of the frames [%]."""
 
     cameras: str
     way: str
@@ -131,7 +131,7 @@ class Judge:
                     tracking += [tracked] if way == "live" else []
         for way, parts in far.items():
             px = np.concatenate(parts)
-            share = float(np.mean(tracking)) if way == "live" else np.nan
+            share = 100.0 * float(np.mean(tracking)) if way == "live" else np.nan
             name = " ".join(str(c + 1) for c in used)
             yield Score(name, way, float(np.nanmedian(px)), float(np.nanpercentile(px, 95.0)), share)
 
@@ -143,27 +143,20 @@ class Judge:
         """Yield number, way, places of the twelve joints' landmarks [m] and whether they are tracked, in all moments."""
         rig = replace(half.rig, cameras=tuple(half.rig.cameras[c] for c in used))
         markers, pipeline = self.subject.markers, Pipeline(rig, self.subject, self.database, self.settings)
-        rows, poses, labelled, seen, numbers = select_joint_rows(markers), [], [], [], list[int]()
+        rows, seen = select_joint_rows(markers), dict[int, Views]()
         for n, moment in enumerate(self.moments):
             blobs = (moment.blobs[c] for c in used)
             views = Views(tuple(None if each is None else replace(each, camera=k) for k, each in enumerate(blobs)))
-            if not views.present:
-                continue
-            pose = pipeline.step(views)
-            assert pipeline.markers is not None
-            poses.append(pose)
-            labelled.append(pipeline.markers)
-            seen.append(views)
-            numbers.append(n)
+            if views.present:
+                seen[n] = views
+        live = track_views(pipeline, seen.values()).take
+        solved = solve_offline_take(pipeline, replace(live, views=list(seen.values())))
+        for (n, views), pose, later in zip(seen.items(), live.poses, solved.poses, strict=True):
             point_m = triangulate_joints(views, rig, markers)
             if point_m is not None:
                 yield n, "triangulated", point_m, True
-                yield n, "live", pose.marker_m[rows], pose.state.name == "TRACKING"
-        options = OfflineOptions(rig, self.subject, self.database, self.settings, np.ones(len(markers), bool))
-        solved = solve_take(LiveTake(poses, labelled, seen), options).poses
-        for n, views, pose in zip(numbers, seen, solved, strict=True):
-            if triangulate_joints(views, rig, markers) is not None:
-                yield n, "offline", pose.marker_m[rows], True
+                yield n, "live", pose.marker_m[rows], pose.state is TrackingState.TRACKING
+                yield n, "offline", later.marker_m[rows], True
 
 
 def main() -> None:
@@ -188,17 +181,15 @@ def main() -> None:
         moved = f"turned by {np.round(turns, 1)} degrees, moved by {np.round(1e3 * shifts)} mm"
         print(f"{moved}; landmarks off {found.median_px:.1f} px")
     assert subject is not None
-    motion = options.motion
-    database = open_default_database() if motion is None else open_database(protocol_database(motion, None, [set_clip("07_08")]))
-    judge, scores = Judge(moments, halves, subject, database, settings), []
-    print("| cameras | way | median px | p95 | tracking % |\n|---|---|---|---|---|")
+    database = open_default_database() if options.motion is None else open_set_database(options.motion, ["07_08"])
+    judge = Judge(moments, halves, subject, database, settings)
+    table = TablePrinter((Column("cameras"), Column("way"), Column("median", 1), Column("p95", 1), Column("tracking", 0)))
     for n in (2, 3, len(rig)):
         for used in combinations(range(len(rig)), n):
             for score in judge.score_cameras(used):
-                scores.append(score)
-                print(f"| {score.cameras} | {score.way} | {score.median:.1f} | {score.p95:.1f} | {100.0 * score.tracking:.0f} |")
-    write_json(options.json, [asdict(score) for score in scores])
+                table.add(score)
+    write_json(options.json, table.rows)
 
 
 if __name__ == "__main__":
-    main()
+    run_main(main)

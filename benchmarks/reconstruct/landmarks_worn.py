@@ -12,13 +12,22 @@ limbs: markers at wrists and ankles alone, beside all nine and none. oracles: th
 """
 
 from collections.abc import Iterator, Sequence
-from dataclasses import asdict, dataclass, replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import numpy as np
 
 from benchmarks.reconstruct.recorded_landmarks import Recording, read_recording
-from benchmarks.report import build_parser, write_json
+from benchmarks.report import (
+    TablePrinter,
+    build_motion_parser,
+    group_rows,
+    number_columns,
+    open_set_database,
+    run_main,
+    text_columns,
+    write_json,
+)
 from calibration.camera import Rig
 from calibration.subject.subject import Subject
 from calibration.subject.tpose import select_marker_subset
@@ -26,12 +35,12 @@ from capture.packets import Landmarks
 from config.arrays import Floats
 from config.markers import MarkerSet, add_landmarks, read_marker_set
 from config.settings import Settings
-from database.store import PoseDatabase, open_database
+from database.store import PoseDatabase
 from reconstruct.pipeline import Pipeline
 from tools.calibrate.session import fit_subject_to_pairs
 from tools.evaluate.missing.labels import NOISE_PX, LabelRun, LabelScene, run_case
 from tools.evaluate.missing.masks import MissingCase
-from tools.evaluate.protocol import ProtocolClip, protocol_database, set_clip
+from tools.evaluate.protocol import ProtocolClip
 from tools.evaluate.states import count_states
 
 SETTLED_S = 0.3  # after which a T-pose is held
@@ -157,45 +166,35 @@ def _score_run(run: LabelRun, worn: Worn) -> Score:
     return Score(run.clip, worn.way, case, float(mm.mean()), float(np.percentile(mm, 95.0)), *shares, run.returns, *labels)
 
 
-def format_score(score: Score) -> str:
-    """Return a line of the Markdown table."""
-    errors = f"{score.mm:.1f} | {score.p95_mm:.0f} | {score.lost:.1f} | {score.within_1:.0f} | {score.within_2:.0f}"
-    return f"| {score.clip} | {score.way} | {score.case} | {errors} | {score.returns} | {score.right:.1f} | {score.later:.1f} |"
-
-
-def average_scores(scores: Sequence[Score]) -> Iterator[str]:
-    """Yield a line for every way and case: the mean over the clips, labels over all returns."""
-    for way, case in dict.fromkeys((score.way, score.case) for score in scores):
-        same = [score for score in scores if (score.way, score.case) == (way, case)]
+def average_scores(scores: Sequence[Score]) -> Iterator[Score]:
+    """Yield the mean over the clips for every way and case, of labels over all returns."""
+    for same in group_rows(scores, "way", "case"):
         returns = np.array([score.returns for score in same])
         means = {name: float(np.mean([getattr(score, name) for score in same])) for name in ERRORS}
         weights = np.maximum(returns, 1)
         labels = {name: float(np.average([getattr(score, name) for score in same], weights=weights)) for name in LABELS}
-        yield format_score(Score(f"{len(same)} clips", way, case, returns=int(returns.sum()), **means, **labels))
+        yield Score(f"{len(same)} clips", same[0].way, same[0].case, returns=int(returns.sum()), **means, **labels)
 
 
 ERRORS, LABELS = ("mm", "p95_mm", "lost", "within_1", "within_2"), ("right", "later")
+COLUMNS = (*text_columns("clip", "way", "case"), *number_columns(1, *ERRORS), *number_columns(0, "returns"))
 
 
 def main() -> None:
     """Measure and print."""
-    parser = build_parser(__doc__)
+    parser = build_motion_parser(__doc__)
     parser.add_argument("files", nargs="+", type=Path)
-    parser.add_argument("--motion", type=Path, required=True)
     parser.add_argument("--cameras", nargs="+", type=int, default=[0, 1])
     parser.add_argument("--cases", nargs="+", choices=CASES, default=list(CASES))
     options = parser.parse_args()
-    database = open_database(protocol_database(options.motion, None, [set_clip("07_08")]))
-    titles = "clip | worn | missing | mm | p95 | lost % | within 1 | 2 | returns | right % | later %"
-    print(f"| {titles} |\n{'|---' * (titles.count('|') + 1)}|")
-    scores = []
+    database, table = open_set_database(options.motion, ["07_08"]), TablePrinter((*COLUMNS, *number_columns(1, *LABELS)))
     for path in options.files:
         for score in score_clip(read_recording(path), options.cameras, options.cases, database):
-            scores.append(score)
-            print(format_score(score), flush=True)
-    print("\n".join(average_scores(scores)))
-    write_json(options.json, [asdict(score) for score in scores])
+            table.add(score)
+    for mean in average_scores(table.rows):
+        table.show(mean)
+    write_json(options.json, table.rows)
 
 
 if __name__ == "__main__":
-    main()
+    run_main(main)

@@ -13,23 +13,21 @@ Files in the folder stay and are not made again, so a run that was interrupted g
 import math
 import os
 import resource
-import sys
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ProcessPoolExecutor
 from dataclasses import dataclass, replace
 from multiprocessing import get_context
 from pathlib import Path
-from time import perf_counter, perf_counter_ns
+from time import perf_counter
 from typing import Any
 
 import numpy as np
 
 from benchmarks.papers.grown import grown_database
-from benchmarks.papers.search import make_queries
-from benchmarks.reconstruct.search import CLIPS, EVICT_BYTES
-from benchmarks.report import build_parser, write_json
-from config.arrays import Floats, Ints, Singles
-from config.errors import DuocapError
+from benchmarks.papers.search import TimedSearch, compute_ratio, time_search
+from benchmarks.reconstruct.search import CLIPS, EVICT_BYTES, build_queries, compute_recall
+from benchmarks.report import build_motion_parser, run_main, write_json
+from config.arrays import Ints, Singles
 from config.settings import Settings
 from database.clips import Clip, slice_clip
 from database.graph.build import make_graph_deriver
@@ -40,8 +38,7 @@ from reconstruct.search.examples import Examples
 from reconstruct.search.index import load_examples_and_lists
 from reconstruct.search.nearest import Query, find_nearest_examples
 from reconstruct.search.walk import PoseSearch
-from tools.evaluate.protocol import LEAVE_OUT, cmu_folder, hdm_folder, protocol_clip
-from tools.evaluate.queries import NOISE_M, load_query, marker_positions
+from tools.evaluate.protocol import LEAVE_OUT, cmu_folder, hdm_folder
 
 FPS = 120.0
 SWING_RAD = math.radians(4.0)  # RMS of how a joint coordinate of a variation departs
@@ -76,33 +73,21 @@ class SearchFigures:
     ratio: float
 
 
-def main(given: Sequence[str] | None = None) -> int:
-    """Measure and print; 1 where something is missing."""
-    parser = build_parser(__doc__)
-    parser.add_argument("--motion", type=Path, required=True, help="unpacked CMU and HDM05 motions")
+def main() -> None:
+    """Measure and print."""
+    parser = build_motion_parser(__doc__)
     parser.add_argument("--folder", type=Path, required=True, help="where to put databases: 2 GB for 4,000,000 poses")
     parser.add_argument("--poses", type=int, default=4_000_000)
     parser.add_argument("--frames", type=int, default=80, help="of each clip")
-    options = parser.parse_args(given)
+    options = parser.parse_args()
     steps: list[StepFigures] = []
-    try:
-        small = grown_database(options.motion)
-        large = build_large_database(options.motion, options.folder, options.poses // 2, steps)
-        for path in (small, large):
-            steps.append(run_in_process(f"features and lists of {path.name}", load_index, path, options.motion, options.folder))
-            print(format_step(steps[-1]), flush=True)
-        searched: list[SearchFigures] = []
-        steps.append(
-            run_in_process(
-                "search in both", measure_search, (small, large), options.motion, options.folder, options.frames, searched
-            )
-        )
-        print(format_step(steps[-1]), *map(format_search, searched), sep="\n", flush=True)
-        write_json(options.json, {"steps": steps, "search": searched})
-    except DuocapError as error:
-        print(error, file=sys.stderr)
-        return 1
-    return 0
+    small = grown_database(options.motion)
+    large = build_large_database(options.motion, options.folder, options.poses // 2, steps)
+    for path in (small, large):
+        run_step(steps, f"features and lists of {path.name}", load_index, path, options.motion, options.folder)
+    searched = run_step(steps, "search in both", measure_search, (small, large), options.motion, options.folder, options.frames)
+    print(*map(format_search, searched), sep="\n", flush=True)
+    write_json(options.json, {"steps": steps, "search": searched})
 
 
 def build_large_database(motion: Path, folder: Path, n_stored: int, steps: list[StepFigures]) -> Path:
@@ -116,16 +101,15 @@ def build_large_database(motion: Path, folder: Path, n_stored: int, steps: list[
             print(f"{part}: there already")
         else:
             make: Callable[..., Any] = build_motions if not parts else build_variation
-            steps.append(run_in_process(f"{name}: poses and graph", make, motion, part, len(parts), left))
-            print(format_step(steps[-1]), flush=True)
+            run_step(steps, f"{name}: poses and graph", make, motion, part, len(parts), left)
         parts.append(part)
         left -= open_database(part).n_poses
     write_parts(folder / "millions.db", parts, mirrored=True)
     return folder / "millions.db"
 
 
-def build_motions(motion: Path, part: Path, _number: int, _left: int) -> tuple[int, float]:
-    """Build the file of the recorded motions."""
+def build_motions(motion: Path, part: Path, _number: int, _left: int) -> tuple[int, float, None]:
+    """Build the file of the recorded motions; return its poses and the seconds for its graph."""
     from database.build import BuildReport
 
     options = BuildOptions(FPS, skip_bad=True)
@@ -133,11 +117,11 @@ def build_motions(motion: Path, part: Path, _number: int, _left: int) -> tuple[i
     (task,) = plan_parts(sources, part, 1, options, LEAVE_OUT, BuildReport())
     spent: list[float] = []
     build_part(replace(task, out=part), lambda done, total, name: spent.append(perf_counter()) if name == "neighbours" else None)
-    return open_database(part).n_poses, spent[-1] - spent[0]
+    return open_database(part).n_poses, spent[-1] - spent[0], None
 
 
-def build_variation(_motion: Path, part: Path, number: int, left: int) -> tuple[int, float]:
-    """Build the file of one variation."""
+def build_variation(_motion: Path, part: Path, number: int, left: int) -> tuple[int, float, None]:
+    """Build the file of one variation; return its poses and the seconds for its graph."""
     spent = [0.0]
 
     def timed(rotvec: Singles, clip_start: Ints, fps: float) -> Any:
@@ -147,7 +131,7 @@ def build_variation(_motion: Path, part: Path, number: int, left: int) -> tuple[
         return arrays
 
     write_database(part, vary_clips(part.parent / "motions.db", number, left), notes=[f"variation {number}"], derive=timed)
-    return open_database(part).n_poses, spent[0]
+    return open_database(part).n_poses, spent[0], None
 
 
 def vary_clips(motions: Path, number: int, n_poses: int) -> Iterator[Clip]:
@@ -167,26 +151,23 @@ def vary_clips(motions: Path, number: int, n_poses: int) -> Iterator[Clip]:
         yield Clip(f"{clip.name}_{number}", clip.skeleton, FPS, clip.rotvec + swing, clip.root_m.copy())
 
 
-def load_index(path: Path, motion: Path, folder: Path) -> tuple[int, float]:
+def load_index(path: Path, motion: Path, folder: Path) -> tuple[int, float, None]:
     """Compute features and lists, or read them."""
-    examples, _ = load_examples_and_lists(_build_queries(motion, 4)[1], open_database(path), folder)
-    return len(examples), 0.0
+    examples, _ = load_examples_and_lists(build_queries(motion, 4)[1], open_database(path), folder)
+    return len(examples), 0.0, None
 
 
-def measure_search(
-    paths: Sequence[Path], motion: Path, folder: Path, n_frames: int, figures: list[SearchFigures]
-) -> tuple[int, list[SearchFigures]]:
+def measure_search(paths: Sequence[Path], motion: Path, folder: Path, n_frames: int) -> tuple[int, float, list[SearchFigures]]:
     """Search successive frames of some clips."""
-    subject = _build_queries(motion, 4)[1]
-    searched = []
+    subject = build_queries(motion, 4)[1]
+    searched, figures = list[tuple[Examples, PoseSearch]](), list[SearchFigures]()
     for path in paths:
         table = open_database(path)
         examples, lists = load_examples_and_lists(subject, table, folder)
         searched.append((examples, PoseSearch(examples, find_graph(table), lists)))
     for clips, stems in (("chosen on", CLIPS), ("others", OTHERS)):
-        queries, _ = _build_queries(motion, n_frames, stems, subject)
-        figures += _measure_by_turns(clips, searched, queries)
-    return sum(len(examples) for examples, _ in searched), figures
+        figures += _measure_by_turns(clips, searched, build_queries(motion, n_frames, stems, subject)[0])
+    return sum(len(examples) for examples, _ in searched), 0.0, figures
 
 
 def _measure_by_turns(
@@ -194,65 +175,38 @@ def _measure_by_turns(
 ) -> Iterator[SearchFigures]:
     """Search in databases by turns; yield the figures of each."""
     count, some = Settings().solve.neighbours, range(0, len(queries), EXACT_EVERY)
-    buffer = np.zeros(EVICT_BYTES // 8)
-    warm: list[list[float]] = [[] for _ in searched]
-    found: list[list[tuple[Ints, Singles]]] = [[] for _ in searched]
-    examined: list[list[int]] = [[] for _ in searched]
+    warm: list[list[TimedSearch]] = [[] for _ in searched]
     for _ in range(1 + ROUNDS):  # the first compiles, or reads kernels
         for k, (_, finder) in enumerate(searched):
-            warm[k] += _time_queries(finder, queries, count, found[k], examined[k])
+            finder.forget()
+            warm[k].append(time_search(finder, queries, count))
     for k, (examples, finder) in enumerate(searched):
-        cold = _time_queries(finder, queries, count, [], [], buffer)
+        finder.forget()
+        cold = time_search(finder, queries, count, np.zeros(EVICT_BYTES // 8))
         exact = [find_nearest_examples(examples, queries[n], count) for n in some]
-        recall = np.mean([len(np.intersect1d(found[k][n][0], near[0])) / count for n, near in zip(some, exact, strict=True)])
-        ratio = np.mean([np.sqrt(found[k][n][1]).mean() / np.sqrt(near[1]).mean() for n, near in zip(some, exact, strict=True)])
-        times = float(np.median(warm[k][len(queries) :])), float(np.median(cold))
-        yield SearchFigures(clips, len(examples), *times, float(np.mean(examined[k])), float(recall), float(ratio))
+        found = [warm[k][0].found[n] for n in some]
+        recall = compute_recall([rows for rows, _ in found], exact)
+        ratio = float(np.mean([compute_ratio(one, near) for one, near in zip(found, exact, strict=True)]))
+        us = float(np.median([each.us for each in warm[k][1:]])), float(np.median(cold.us))
+        yield SearchFigures(clips, len(examples), *us, float(np.mean([each.examined for each in warm[k]])), recall, ratio)
 
 
-def _time_queries(
-    finder: PoseSearch,
-    queries: Sequence[Query],
-    count: int,
-    found: list[tuple[Ints, Singles]],
-    examined: list[int],
-    buffer: Floats | None = None,
-) -> list[float]:
-    """Return the time of each query [us], add what was found and how many poses were compared; buffer: written before each."""
-    us = []
-    finder.forget()
-    for query in queries:
-        if buffer is not None:
-            buffer += 1.0
-        begun = perf_counter_ns()
-        found.append(finder.nearest(query, count))
-        us.append((perf_counter_ns() - begun) / 1e3)
-        examined.append(finder.examined)
-    return us
+def run_step(steps: list[StepFigures], step: str, function: Callable[..., Any], *arguments: Any) -> Any:
+    """Run a step in a process of its own, print and add its figures; return what it measured.
 
-
-def _build_queries(motion: Path, n_frames: int, stems: Sequence[str] = CLIPS, subject: Any = None) -> tuple[list[Query], Any]:
-    """Return queries of clips with the body of one performer, by default the first, and 5 mm of noise, and this performer."""
-    rng, queries = np.random.default_rng(0), []
-    for stem in stems:
-        query = load_query(protocol_clip(stem), motion, "boxing", (n_frames + 2) / 60.0)
-        subject = query.subject if subject is None else subject
-        marker_m = marker_positions(subject, query.rotvec, query.root_m)
-        noisy = replace(query, marker_m=marker_m + rng.normal(0.0, NOISE_M, marker_m.shape), sigma_m=NOISE_M)
-        queries += make_queries(noisy, Settings().solve)
-    return queries, subject
-
-
-def run_in_process(step: str, function: Callable[..., Any], *arguments: Any) -> StepFigures:
-    """Run a step in a process of its own; a last argument that is a list takes its second result."""
+    Args:
+        steps: figures so far.
+        step: its name.
+        function: returns poses, seconds for a graph, and what it measured.
+        arguments: of the function.
+    """
     with ProcessPoolExecutor(1, get_context("spawn")) as pool:
         begun = perf_counter()
-        (n_poses, more), processor_s, peak_gb = pool.submit(_measure_step, function, arguments).result()
+        (n_poses, graph_s, found), processor_s, peak_gb = pool.submit(_measure_step, function, arguments).result()
         seconds = perf_counter() - begun
-    if isinstance(arguments[-1], list):
-        arguments[-1].extend(more)
-        more = 0.0
-    return StepFigures(step, seconds, processor_s, more, peak_gb, n_poses, os.getloadavg()[0])
+    steps.append(StepFigures(step, seconds, processor_s, graph_s, peak_gb, n_poses, os.getloadavg()[0]))
+    print(format_step(steps[-1]), flush=True)
+    return found
 
 
 def _measure_step(function: Callable[..., Any], arguments: tuple[Any, ...]) -> tuple[Any, float, float]:
@@ -279,4 +233,4 @@ def format_search(figures: SearchFigures) -> str:
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    run_main(main)

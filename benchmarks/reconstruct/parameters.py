@@ -13,8 +13,8 @@ labels`, 50 % missing for 0.5 s, live.
 """
 
 import sys
-from collections.abc import Sequence
-from dataclasses import asdict, dataclass, replace
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
 from functools import partial
 from itertools import pairwise
 from pathlib import Path
@@ -36,10 +36,9 @@ from benchmarks.reconstruct.innovations import (
     sum_by_age,
 )
 from benchmarks.reconstruct.real_recording import find_labelled_blobs, load_recording
-from benchmarks.report import build_parser, write_json
+from benchmarks.report import build_motion_parser, format_line, run_main, write_json
 from capture.packets import Views
 from config.arrays import Bools, Floats, Ints
-from config.errors import DuocapError
 from config.files import write_atomically
 from config.loading import load_settings
 from config.settings import LabelSettings, Settings, SolveSettings
@@ -183,15 +182,21 @@ def estimate_counted(
     def sigma_m(k: int, clips: Ints) -> float:
         return find_likeliest_factor(SIGMAS_M, likelihood[clips, k].sum(axis=0))
 
-    found = [
-        ParameterEstimate(name, read_setting(settings, name), *resample_estimate(partial(compute_share, of), len(seen)))
-        for name, of in counts.items()
-    ]
+    found = [estimate_by_clips(settings, name, partial(compute_share, of), len(seen)) for name, of in counts.items()]
     names = ("label.marker_sigma_m", "solve.marker_sigma_m")
-    return found + [
-        ParameterEstimate(n, read_setting(settings, n), *resample_estimate(partial(sigma_m, k), len(moving)))
-        for k, n in enumerate(names)
-    ]
+    return found + [estimate_by_clips(settings, name, partial(sigma_m, k), len(moving)) for k, name in enumerate(names)]
+
+
+def estimate_by_clips(settings: Settings, name: str, estimate: Callable[[Ints], float], n_clips: int) -> ParameterEstimate:
+    """Return the estimate of a parameter from clips, with its interval by clip.
+
+    Args:
+        settings: with its value.
+        name: of the parameter, dotted.
+        estimate: of some clips, by their numbers.
+        n_clips: number of all.
+    """
+    return ParameterEstimate(name, read_setting(settings, name), *resample_estimate(estimate, n_clips))
 
 
 def compute_share(count: Floats, clips: Ints) -> float:
@@ -220,10 +225,7 @@ def estimate_strays(queries: Sequence[MethodInput], settings: Settings) -> list[
         return find_likeliest_stray(likelihood[clips].sum(axis=0))[k]
 
     names = ("label.stray", "label.stray_m")
-    return [
-        ParameterEstimate(n, read_setting(settings, n), *resample_estimate(partial(one, k), len(queries)))
-        for k, n in enumerate(names)
-    ]
+    return [estimate_by_clips(settings, name, partial(one, k), len(queries)) for k, name in enumerate(names)]
 
 
 def measure_likelihoods(queries: Sequence[MethodInput], settings: Settings) -> dict[str, Floats]:
@@ -247,11 +249,10 @@ def estimate_process(likelihoods: dict[str, Floats], settings: Settings) -> list
     def one(value: float, sums: Floats, clips: Ints) -> float:
         return value * find_likeliest_factor(FACTORS, np.array([compute_mean_likelihood(each[clips]) for each in sums]))
 
-    found = []
-    for name, sums in likelihoods.items():
-        value = read_setting(settings, name)
-        found.append(ParameterEstimate(name, value, *resample_estimate(partial(one, value, sums), sums.shape[1])))
-    return found
+    return [
+        estimate_by_clips(settings, name, partial(one, read_setting(settings, name), sums), sums.shape[1])
+        for name, sums in likelihoods.items()
+    ]
 
 
 def list_factor_values(name: str, value: float) -> tuple[float, float]:
@@ -272,12 +273,12 @@ def measure_effect(options: LabelOptions, settings: Settings) -> Effect:
 
 def format_estimates(estimates: Sequence[ParameterEstimate], effects: dict[str, Effect]) -> list[str]:
     """Return the lines of a Markdown table; effects: by name and the sign of the change, and "" as it is."""
-    head = "| setting | unit | value | estimate | 95 % | half less: at once, right, mm, far | half more | meaning |"
-    lines = [head, "|" + "---|" * 8]
+    heads = ("setting", "unit", "value", "estimate", "95 %", "half less: at once, right, mm, far", "half more", "meaning")
+    lines = [format_line(heads), "|---" * len(heads) + "|"]
     for each in estimates:
-        change = " | ".join(_format_effect(effects.get(f"{each.name}{sign}")) for sign in "-+")
-        numbers = f"{each.value:.4g} | {each.estimate:.4g} | {each.low:.4g} to {each.high:.4g}"
-        lines.append(f"| `{each.name}` | {UNITS[each.name]} | {numbers} | {change} | {find_setting_meaning(each.name)} |")
+        change = (_format_effect(effects.get(f"{each.name}{sign}")) for sign in "-+")
+        numbers = (f"{each.value:.4g}", f"{each.estimate:.4g}", f"{each.low:.4g} to {each.high:.4g}")
+        lines.append(format_line((f"`{each.name}`", UNITS[each.name], *numbers, *change, find_setting_meaning(each.name))))
     return [*lines, "", f"as it is: {_format_effect(effects.get(''))}"]
 
 
@@ -288,16 +289,14 @@ def _format_effect(effect: Effect | None) -> str:
 
 def format_likelihoods(likelihoods: dict[str, Floats]) -> list[str]:
     """Return the lines of a table of ln of the density of a marker beside that of the value in force, by factor and by age."""
-    lines = [
-        "| ln of the density, a marker and frame | " + " | ".join(f"x {factor:.2g}" for factor in FACTORS) + " |",
-        "|" + "---|" * 6,
-    ]
+    heads = ("ln of the density, a marker and frame", *(f"x {factor:.2g}" for factor in FACTORS))
+    lines = [format_line(heads), "|---" * len(heads) + "|"]
     usual = int(np.flatnonzero(FACTORS == 1.0)[0])
     for name, sums in likelihoods.items():
         for age, of_age in (("all", slice(None)), *((age, slice(k, k + 1)) for k, age in enumerate(AGES))):
             means = [compute_mean_likelihood(each[:, of_age]) for each in sums]
             cells = (f"{mean:.3f}" if k == usual else f"{mean - means[usual]:+.3f}" for k, mean in enumerate(means))
-            lines.append(f"| `{name}`, {age} | " + " | ".join(cells) + " |")
+            lines.append(format_line((f"`{name}`, {age}", *cells)))
     return lines
 
 
@@ -319,16 +318,14 @@ def format_settings_file(estimates: Sequence[ParameterEstimate]) -> str:
     return "\n".join(lines) + "\n"
 
 
-def main(arguments: Sequence[str] | None = None) -> int:
+def main() -> None:
     """Estimate, print and write."""
-    parser = build_parser(__doc__)
-    parser.add_argument("--motion", type=Path, required=True)
+    parser = build_motion_parser(__doc__, seconds=4.0)
     parser.add_argument("--database", type=Path)
     parser.add_argument("--clips", choices=("tuning", "quick"), default="tuning")
-    parser.add_argument("--seconds", type=float, default=4.0)
     parser.add_argument("--recording", type=Path)
     parser.add_argument("--write", type=Path, metavar="FILE")
-    options = parser.parse_args(arguments)
+    options = parser.parse_args()
     settings, stems = Settings(), list(TUNING) if options.clips == "tuning" else stems_of(["quick"])["tuning, quick"]
     clips = tuple(set_clip(stem) for stem in stems)
     database = options.database or protocol_database(options.motion, None, clips)
@@ -342,21 +339,23 @@ def main(arguments: Sequence[str] | None = None) -> int:
     print("\n".join([*format_estimates(estimates, {}), "", *format_likelihoods(likelihoods), ""]), flush=True)
     if options.write is not None:
         write_atomically(options.write, format_settings_file(estimates))
-    labels = LabelOptions(options.motion, database, clips, (MARKERS,), options.seconds, (LABELS,), (False,))
+    labels = LabelOptions(
+        motion=options.motion,
+        database=database,
+        clips=clips,
+        markers=(MARKERS,),
+        seconds=options.seconds,
+        cases=(LABELS,),
+        styles=(False,),
+    )
     effects = {"": measure_effect(labels, settings)}
     for each in estimates:
         print(each.name, file=sys.stderr, flush=True)
         for sign, value in zip("-+", list_factor_values(each.name, each.value), strict=True):
             effects[f"{each.name}{sign}"] = measure_effect(labels, replace_setting(each.name, value))
     print("\n".join(format_estimates(estimates, effects)))
-    curves = {name: sums.tolist() for name, sums in likelihoods.items()}
-    figures = {"estimates": [asdict(each) for each in estimates], "effects": {k: asdict(v) for k, v in effects.items()}}
-    write_json(options.json, figures | {"likelihoods": curves})
-    return 0
+    write_json(options.json, {"estimates": estimates, "effects": effects, "likelihoods": likelihoods})
 
 
 if __name__ == "__main__":
-    try:
-        raise SystemExit(main())
-    except DuocapError as error:
-        raise SystemExit(f"error: {error}") from error
+    run_main(main)

@@ -13,7 +13,7 @@ from pathlib import Path
 
 import numpy as np
 
-from benchmarks.report import build_parser, write_json
+from benchmarks.report import build_parser, run_main, write_json
 from calibration.camera import Camera, Rig
 from calibration.formats.rig_toml import read_rig_toml
 from calibration.subject.subject import Subject
@@ -29,6 +29,8 @@ from database.store import PoseDatabase
 from reconstruct.pipeline import Pipeline
 from reconstruct.pose import Pose, TrackingState, find_swapped_markers
 from tools.calibrate.session import fit_subject_to_pairs
+from tools.evaluate.figures import convert_to_plain
+from tools.evaluate.tracking import track_views
 
 T_POSE_S = (0.5, 8.0)
 SAME_PX = 0.01  # a labelled image point is that of its blob
@@ -56,7 +58,7 @@ class Tally:
     swaps: int = 0
     tracked: int = 0
     blobs: dict[str, list[int]] = field(default_factory=lambda: {view: [] for view in CAMERA_NAMES[:2]})
-    false: dict[str, int] = field(default_factory=lambda: dict.fromkeys(CAMERA_NAMES[:2], 0))
+    false: Counter[str] = field(default_factory=Counter)
     missing: Counter[str] = field(default_factory=Counter)
     missing_by: Counter[str] = field(default_factory=Counter)
     unpaired: Counter[str] = field(default_factory=Counter)
@@ -96,20 +98,20 @@ class Tally:
             "incomplete_pairs": self.incomplete,
             "views_with_all_blobs": {view: int((np.array(n) >= n_markers).sum()) for view, n in self.blobs.items()},
             "blobs": {view: dict(sorted(Counter(n).items())) for view, n in self.blobs.items()},
-            "false_per_frame": {view: round(n / self.pairs, 4) for view, n in self.false.items()},
+            "false_per_frame": {view: round(self.false[view] / self.pairs, 4) for view in self.blobs},
             "missing": dict(self.missing.most_common()),
             "missing_by_cause": dict(self.missing_by),
             "seen_by_both_but_unpaired": dict(self.unpaired),
             "threshold": {
                 view: {
-                    "first": round(float(thresholds[0, k]), 1),
-                    "median": round(float(np.median(thresholds[:, k])), 1),
-                    "lowest": round(float(thresholds[:, k].min()), 1),
-                    "highest": round(float(thresholds[:, k].max()), 1),
-                    "largest_step_percent": round(100.0 * float(np.expm1(steps[:, k].max())), 1),
-                    "mean_step_percent": round(100.0 * float(steps[:, k].mean()), 3),
+                    "first": level[0],
+                    "median": float(np.median(level)),
+                    "lowest": level.min(),
+                    "highest": level.max(),
+                    "largest_step_percent": 100.0 * float(np.expm1(step.max())),
+                    "mean_step_percent": 100.0 * step.mean(),
                 }
-                for k, view in enumerate(CAMERA_NAMES[:2])
+                for view, level, step in zip(CAMERA_NAMES[:2], thresholds.T, steps.T, strict=True)
             },
         }
 
@@ -168,7 +170,7 @@ def detect_pairs(
 
 @dataclass(frozen=True, slots=True)
 class DetectedRecording:
-    """A recording: pairs found in it, as `pairs_of` gives them, and all that a pipeline for it needs."""
+    """A recording: pairs found in it, as `detect_pairs` gives them, and all that a pipeline for it needs."""
 
     settings: Settings
     rig: Rig
@@ -193,12 +195,9 @@ def load_recording(folder: Path, live: bool) -> DetectedRecording:
 def track_recording(recording: DetectedRecording) -> list[SeenPair]:
     """Put every pair through a pipeline."""
     pipeline = Pipeline(recording.rig, recording.subject, recording.database, recording.settings)
-    seen = []
-    for frames, pair, levels in recording.found:
-        pose = pipeline.step(pair)
-        assert pipeline.markers is not None
-        seen.append(SeenPair(frames, pair, pipeline.markers, pose, levels))
-    return seen
+    take = track_views(pipeline, [pair for _, pair, _ in recording.found]).take
+    found = zip(recording.found, take.markers, take.poses, strict=True)
+    return [SeenPair(frames, pair, markers, pose, levels) for (frames, pair, levels), markers, pose in found]
 
 
 def main() -> None:
@@ -212,9 +211,9 @@ def main() -> None:
     for one in track_recording(recording):
         tally.add(one, recording.names, recording.rig.cameras)
     figures = tally.figures(len(recording.names))
-    print(json.dumps(figures, indent=2))
+    print(json.dumps(convert_to_plain(figures), indent=2))
     write_json(given.json, figures)
 
 
 if __name__ == "__main__":
-    main()
+    run_main(main)

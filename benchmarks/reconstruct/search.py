@@ -8,9 +8,9 @@ others search more until their recall is ours. `cold`: between queries a buffer 
 take turns query by query. `warm`: query after query. One thread each. Needs faiss-cpu and scikit-learn.
 """
 
-import sys
+import importlib
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from time import perf_counter, perf_counter_ns
 from typing import Any
@@ -19,9 +19,10 @@ import numpy as np
 
 from benchmarks.papers.grown import PAPER_POSES, grown_database
 from benchmarks.papers.search import make_graph, make_queries
-from benchmarks.report import build_parser, format_ratio_cells, import_library, write_json
+from benchmarks.report import Column, TablePrinter, build_motion_parser, number_columns, run_main, write_json
+from calibration.subject.subject import Subject
 from config.arrays import Floats, Ints, Singles
-from config.errors import DuocapError
+from config.errors import DatabaseError
 from config.settings import Settings, SolveSettings
 from database.graph.neighbours import find_graph
 from database.store import open_database
@@ -49,25 +50,33 @@ class SearchMethodFigures:
     ratio: float
 
 
-def main(given: Sequence[str] | None = None) -> int:
-    """Measure and print; 1 where something is missing."""
-    parser = build_parser(__doc__)
-    parser.add_argument("--motion", type=Path, required=True, help="unpacked CMU motions")
+def main() -> None:
+    """Measure and print; ratios of times are the others' over ours."""
+    parser = build_motion_parser(__doc__)
     parser.add_argument("--poses", type=int, choices=(150_000, PAPER_POSES), help="one database only: about 150,000 or 433622")
     parser.add_argument("--frames", type=int, default=80, help="of each clip")
-    options = parser.parse_args(given)
+    options = parser.parse_args()
+    found: dict[str, list[SearchMethodFigures]] = {}
+    for wanted in (150_000, PAPER_POSES) if options.poses is None else (options.poses,):
+        path = grown_database(options.motion) if wanted == PAPER_POSES else protocol_database(options.motion)
+        n, figures = measure_methods(path, options.motion, options.frames, Settings().solve)
+        print(f"\n{n} poses, K = {Settings().solve.neighbours}\n")
+        times = number_columns(0, "warm_us", "cold_us")
+        ratios = number_columns(2, "x warm", "x cold")
+        table = TablePrinter((Column("method"), Column("build_s", 1), *times, Column("recall", 3), Column("ratio", 4), *ratios))
+        for f in figures:
+            ahead = {"x warm": f.warm_us / figures[0].warm_us, "x cold": f.cold_us / figures[0].cold_us}
+            table.show(asdict(f) | ahead)
+        found[str(n)] = figures
+    write_json(options.json, found)
+
+
+def import_library(name: str, package: str) -> Any:
+    """Import what is no dependency of duocap. Raises DatabaseError: it is not installed."""
     try:
-        all_figures: dict[int, list[SearchMethodFigures]] = {}
-        for wanted in (150_000, PAPER_POSES) if options.poses is None else (options.poses,):
-            path = grown_database(options.motion) if wanted == PAPER_POSES else protocol_database(options.motion)
-            n, figures = measure_methods(path, options.motion, options.frames, Settings().solve)
-            print(f"\n{n} poses, K = {Settings().solve.neighbours}\n" + "\n".join(format_figures(figures)), flush=True)
-            all_figures[n] = figures
-        write_json(options.json, {str(n): figures for n, figures in all_figures.items()})
-    except DuocapError as error:
-        print(error, file=sys.stderr)
-        return 1
-    return 0
+        return importlib.import_module(name)
+    except ImportError as error:
+        raise DatabaseError(f"{package} is not installed; expected it for the comparison: pip install {package}") from error
 
 
 def measure_methods(path: Path, motion: Path, n_frames: int, settings: SolveSettings) -> tuple[int, list[SearchMethodFigures]]:
@@ -75,8 +84,8 @@ def measure_methods(path: Path, motion: Path, n_frames: int, settings: SolveSett
     faiss, neighbors = import_library("faiss", "faiss-cpu"), import_library("sklearn.neighbors", "scikit-learn")
     faiss.omp_set_num_threads(1)
     table = open_database(path)
-    queries, examples = _build_queries(motion, n_frames, settings, table)
-    count = settings.neighbours
+    queries, subject = build_queries(motion, n_frames)
+    examples, count = compute_examples(subject, table), settings.neighbours
     begun = perf_counter()
     graph = make_graph(table, find_graph(table))
     search = PoseSearch(examples, graph, build_lists(examples.marker_m))
@@ -95,38 +104,47 @@ def measure_methods(path: Path, motion: Path, n_frames: int, settings: SolveSett
         "exhaustive": (0.0, lambda k: find_nearest(compute_distances(examples, queries[k]), count)),
         "exhaustive, bounded by the last": (0.0, bounded),
     }
-    recall = _compute_recall([methods["ours"][1](k) for k in range(len(queries))], exact)
+    recall = compute_recall([methods["ours"][1](k) for k in range(len(queries))], exact)
     search.forget()
     methods |= _build_faiss_methods(faiss, scaled, points, exact, recall)
     begun = perf_counter()
     tree = neighbors.KDTree(scaled)
     methods["sklearn KDTree"] = (perf_counter() - begun, lambda k: tree.query(points[k : k + 1], count, return_distance=False)[0])
     cold, found = _time_cold(methods, len(queries))
-    warm = _time_warm(methods, len(queries))
+    warm = {name: float(np.median([time_ask(ask, k)[1] for k in range(len(queries))])) for name, (_, ask) in methods.items()}
     return len(examples), [
         SearchMethodFigures(
             name,
             build_s,
             warm[name],
             cold[name],
-            _compute_recall(found[name], exact),
+            compute_recall(found[name], exact),
             _compute_distance_ratio(found[name], queries, examples, exact),
         )
         for name, (build_s, _) in methods.items()
     ]
 
 
-def _build_queries(motion: Path, n_frames: int, settings: SolveSettings, table: Any) -> tuple[list[Query], Examples]:
-    """Return queries of all clips with the body of one performer and 5 mm of noise, and the examples for this performer."""
-    rng, queries, subject = np.random.default_rng(0), [], None
-    for stem in CLIPS:
+def build_queries(
+    motion: Path, n_frames: int, stems: Sequence[str] = CLIPS, subject: Subject | None = None
+) -> tuple[list[Query], Subject]:
+    """Return queries of clips with the body of one performer and 5 mm of noise, and this performer.
+
+    Args:
+        motion: folder of the motions.
+        n_frames: queries of each clip.
+        stems: of the clips.
+        subject: the performer, None for that of the first clip.
+    """
+    rng, queries = np.random.default_rng(0), list[Query]()
+    for stem in stems:
         query = load_query(protocol_clip(stem), motion, "boxing", (n_frames + 2) / 60.0)
         subject = query.subject if subject is None else subject
         marker_m = marker_positions(subject, query.rotvec, query.root_m)
         noisy = replace(query, marker_m=marker_m + rng.normal(0.0, NOISE_M, marker_m.shape), sigma_m=NOISE_M)
-        queries += make_queries(noisy, settings)
+        queries += make_queries(noisy, Settings().solve)
     assert subject is not None
-    return queries, compute_examples(subject, table)
+    return queries, subject
 
 
 def _scale_features(examples: Examples, queries: Sequence[Query]) -> tuple[Singles, Singles]:
@@ -150,7 +168,7 @@ def _build_faiss_methods(faiss: Any, scaled: Singles, points: Singles, exact: Se
     ivf.add(scaled)
     ivf_s = perf_counter() - begun
     for ivf.nprobe in (4, 8, 12, 16, 20, 24, 28, 32, 36, 40, 44, 48, 56, 64, 96, 128, 256):
-        if _compute_recall(ivf.search(points, count)[1], exact) >= recall:
+        if compute_recall(ivf.search(points, count)[1], exact) >= recall:
             break
     methods[f"faiss IVF1024, nprobe {ivf.nprobe}"] = (ivf_s, ask(ivf))
     begun = perf_counter()
@@ -159,7 +177,7 @@ def _build_faiss_methods(faiss: Any, scaled: Singles, points: Singles, exact: Se
     hnsw.add(scaled)
     hnsw_s = perf_counter() - begun
     for hnsw.hnsw.efSearch in (150, 175, 200, 250, 300, 350, 400, 500, 600, 800, 1200, 1600):
-        if _compute_recall(hnsw.search(points, count)[1], exact) >= recall:
+        if compute_recall(hnsw.search(points, count)[1], exact) >= recall:
             break
     methods[f"faiss HNSW16, ef {hnsw.hnsw.efSearch}"] = (hnsw_s, ask(hnsw))
     return methods
@@ -173,26 +191,20 @@ def _time_cold(methods: dict[str, tuple[float, Ask]], n: int) -> tuple[dict[str,
     for k in range(n):
         for name, (_, ask) in methods.items():
             buffer += 1.0
-            begun = perf_counter_ns()
-            found[name].append(ask(k))
-            us[name].append((perf_counter_ns() - begun) / 1e3)
+            rows, spent_us = time_ask(ask, k)
+            found[name].append(rows)
+            us[name].append(spent_us)
     return {name: float(np.median(values)) for name, values in us.items()}, found
 
 
-def _time_warm(methods: dict[str, tuple[float, Ask]], n: int) -> dict[str, float]:
-    """Return each method's median time, query after query [us]."""
-    medians = {}
-    for name, (_, ask) in methods.items():
-        us = []
-        for k in range(n):
-            begun = perf_counter_ns()
-            ask(k)
-            us.append((perf_counter_ns() - begun) / 1e3)
-        medians[name] = float(np.median(us))
-    return medians
+def time_ask(ask: Ask, k: int) -> tuple[Ints, float]:
+    """Return what is found for a query, and its time [us]."""
+    begun = perf_counter_ns()
+    rows = ask(k)
+    return rows, (perf_counter_ns() - begun) / 1e3
 
 
-def _compute_recall(found: Sequence[Ints], exact: Sequence[tuple[Ints, Singles]]) -> float:
+def compute_recall(found: Sequence[Ints], exact: Sequence[tuple[Ints, Singles]]) -> float:
     """Return the share of the nearest that was found."""
     return float(np.mean([len(np.intersect1d(f, e)) / len(e) for f, (e, _) in zip(found, exact, strict=True)]))
 
@@ -208,16 +220,5 @@ def _compute_distance_ratio(
     return float(np.mean(ratios))
 
 
-def format_figures(figures: Sequence[SearchMethodFigures]) -> list[str]:
-    """Return the table in words; ratios of times are theirs over ours."""
-    ours = figures[0]
-    head = f"{'method':<34}{'build s':>8}{'warm us':>10}{'cold us':>10}{'recall':>8}{'distance':>10}{'x warm':>8}{'x cold':>8}"
-    return [head] + [
-        f"{f.method:<34}{f.build_s:8.1f}{f.warm_us:10.0f}{f.cold_us:10.0f}{f.recall:8.3f}{f.ratio:10.4f}"
-        + format_ratio_cells((f.warm_us, f.cold_us), (ours.warm_us, ours.cold_us))
-        for f in figures
-    ]
-
-
 if __name__ == "__main__":
-    sys.exit(main())
+    run_main(main)

@@ -12,14 +12,23 @@ all markers. The database must hold no take of the person.
 """
 
 import os
-from dataclasses import asdict, dataclass, replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 from time import process_time
 
 import numpy as np
 from scipy.interpolate import CubicSpline
 
-from benchmarks.report import build_parser, find_database_file, write_json
+from benchmarks.report import (
+    Row,
+    TablePrinter,
+    build_parser,
+    find_database_file,
+    number_columns,
+    run_main,
+    text_columns,
+    write_json,
+)
 from calibration.subject.labelled import LabelledTake, label_take, turn_upright
 from config.arrays import Bools, Floats
 from config.errors import DatabaseError
@@ -59,16 +68,20 @@ class SolveRun:
     whole_mm: float
     seconds_a_minute: float
 
-    def format(self) -> str:
-        """Return the line of a table."""
-        pairs = "".join(f"{a:9.1f}{b:8.1f}" for a, b in (self.hidden_mm, self.spline_mm, self.line_mm))
-        rest = f"{self.amc_mm:9.1f}{self.whole_mm:9.1f}{self.seconds_a_minute:8.0f}"
-        return f"{self.clip:<19}{self.case:<14}{self.labels:<9}{100 * self.right:8.2f}{pairs}{rest}"
+    def make_row(self) -> Row:
+        """Return the row of a table."""
+        plain = {"clip": self.clip, "case": self.case, "labels": self.labels, "right %": 100.0 * self.right}
+        pairs = {"ours": self.hidden_mm, "spline": self.spline_mm, "line": self.line_mm}
+        errors = {f"{name} {what}": mm for name, both in pairs.items() for what, mm in zip(WHAT, both, strict=True)}
+        return {**plain, **errors, "AMC mm": self.amc_mm, "whole mm": self.whole_mm, "s/min": self.seconds_a_minute}
 
 
-HEAD = (
-    f"{'clip':<19}{'hidden':<14}{'labels':<9}{'right %':>8}{'ours mm':>9}{'mean':>8}{'spline':>9}{'mean':>8}{'line':>9}"
-    f"{'mean':>8}{'AMC mm':>9}{'all mm':>9}{'s/min':>8}"
+WHAT = ("median mm", "mean mm")
+COLUMNS = (
+    *text_columns("clip", "case", "labels"),
+    *number_columns(2, "right %"),
+    *number_columns(1, *(f"{name} {what}" for name in ("ours", "spline", "line") for what in WHAT), "AMC mm", "whole mm"),
+    *number_columns(0, "s/min"),
 )
 
 
@@ -149,7 +162,7 @@ def measure(
     own = np.array(names)[column[solved.tracks.column]]
     length = np.bincount(solved.tracks.track[solved.tracks.track >= 0], minlength=len(own))
     right = float(length[solved.label == own].sum() / max(length.sum(), 1))
-    ours, spline, line = [], [], []
+    ours, spline, line = list[Floats](), list[Floats](), list[Floats]()
     for p, m in enumerate(names):
         dark = points.valid[:, p] & ~left[:, p]
         if m < 0 or not dark.any():
@@ -159,29 +172,27 @@ def measure(
         for found, lines in ((spline, False), (line, True)):
             found.append(np.linalg.norm(interpolate(points.point_m[:, p], left[:, p], lines)[dark] - true, axis=1))
     place_m = place_compared(solved)
-    amc = float("nan") if joint_m is None else 1e3 * float(np.linalg.norm(place_m - joint_m, axis=2).mean())
-    same = float("nan") if whole is None else 1e3 * float(np.linalg.norm(place_m - place_compared(whole), axis=2).mean())
+    others = (joint_m, None if whole is None else place_compared(whole))
+    amc, same = (float("nan") if at is None else 1e3 * float(np.linalg.norm(place_m - at, axis=2).mean()) for at in others)
     run = SolveRun(
-        name,
-        case,
-        "removed" if removed else "kept",
-        right,
-        sum(map(len, ours)),
-        summarise(ours),
-        summarise(spline),
-        summarise(line),
-        amc,
-        same,
-        60.0 * spent * points.fps / len(points),
+        clip=name,
+        case=case,
+        labels="removed" if removed else "kept",
+        right=right,
+        hidden=sum(map(len, ours)),
+        hidden_mm=summarise(ours),
+        spline_mm=summarise(spline),
+        line_mm=summarise(line),
+        amc_mm=amc,
+        whole_mm=same,
+        seconds_a_minute=60.0 * spent * points.fps / len(points),
     )
     return run, solved
 
 
 def summarise(off_m: list[Floats]) -> tuple[float, float]:
     """Return median and mean [mm]."""
-    if not off_m:
-        return float("nan"), float("nan")
-    every = 1e3 * np.concatenate(off_m)
+    every = 1e3 * np.concatenate(off_m) if off_m else np.full(1, np.nan)
     return float(np.median(every)), float(np.mean(every))
 
 
@@ -218,8 +229,7 @@ def main() -> None:
         f"{options.shared / 'markers' / 'cmu_02_05.c3d'}={amc}",
         str(options.shared / "markers" / "nick_freeform_001.c3d"),
     ]
-    runs = []
-    print(HEAD)
+    runs, table = list[SolveRun](), TablePrinter(COLUMNS)
     for clip in clips:
         name, _, truth = clip.partition("=")
         file = Path(name)
@@ -234,10 +244,10 @@ def main() -> None:
             for labels in options.labels or ("kept", "removed"):
                 run, solved = measure(take, case, labels == "removed", database, joint_m, whole)
                 whole = solved if case == "all" and labels == "kept" else whole
-                print(run.format(), flush=True)
-                runs.append(asdict(run))
+                table.show(run.make_row())
+                runs.append(run)
     write_json(options.json, runs)
 
 
 if __name__ == "__main__":
-    main()
+    run_main(main)

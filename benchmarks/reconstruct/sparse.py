@@ -8,14 +8,13 @@ spams-bin ksvd`). Methods take turns; each counts with the least of its times. K
 """
 
 import importlib
-import sys
 import tempfile
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import numpy as np
 
-from benchmarks.report import CLOCK_NS, build_parser, write_json
+from benchmarks.report import CLOCK_NS, build_parser, run_main, write_json
 from config.arrays import Singles
 from reconstruct.models.sparse.coding import code_poses, decode_poses
 from reconstruct.models.sparse.dictionary import RestoreOptions, restore_poses
@@ -141,13 +140,13 @@ def measure_training(motion: Path, n: int) -> dict[str, float]:
     }
 
 
-def main(arguments: Sequence[str] | None = None) -> None:
+def main() -> None:
     """Print the figures."""
     parser = build_parser(__doc__)
     parser.add_argument("--rounds", type=int, default=3)
     parser.add_argument("--train", type=int, nargs="*", default=[])
     parser.add_argument("--motion", type=Path)
-    options = parser.parse_args(arguments)
+    options = parser.parse_args()
     found: dict[str, object] = {}
     found["coding"] = coded = measure_coding(options.rounds)
     for name, row in coded.items():
@@ -168,4 +167,4 @@ def main(arguments: Sequence[str] | None = None) -> None:
 
 
 if __name__ == "__main__":
-    main(sys.argv[1:])
+    run_main(main)

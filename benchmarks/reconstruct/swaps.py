@@ -8,20 +8,18 @@ chosen wrongly; then it is left to itself. Told: by `swaps_suspected` (the doubt
 exchanged); doubted: by that, by any other doubt or by a state that is not tracking; within WITHIN_S of the beginning.
 """
 
-from collections.abc import Sequence
-from dataclasses import asdict, dataclass, field, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 from unittest.mock import patch
 
 import numpy as np
 
-from benchmarks.report import build_parser, compute_percentiles, write_json
+from benchmarks.report import build_motion_parser, compute_percentiles, run_main, write_json
 from capture.packets import MarkerFrame, Views
 from capture.sources.simulated.performer import make_scene_performer
 from capture.sources.simulated.scene import SimulatedScene
 from config.settings import Settings
-from database.clips import slice_clip
 from reconstruct.doubt import OF_SWAPS, Doubt
 from reconstruct.pipeline import Pipeline
 from reconstruct.pose import Pose, TrackingState, find_swapped_markers
@@ -30,6 +28,7 @@ from reconstruct.track.association import Association, associate
 from tools.evaluate.missing.labels import TPOSE_S, Label, LabelScene, blobs_of, check_label, project_scene
 from tools.evaluate.protocol import open_once, protocol_database, read_query, set_clip
 from tools.evaluate.queries import FPS
+from tools.evaluate.rendered import begin_of
 from tools.evaluate.sets import TEST, TUNING
 
 EVERY_S, HELD_S, WITHIN_S = 1.5, 0.1, 1.0
@@ -85,9 +84,10 @@ def follow_scene(scene: LabelScene, pipeline: Pipeline, swaps: dict[int, tuple[i
     """Return for every frame, with some labels exchanged: whether that is told, or doubted, and whether all are right."""
     told, doubted, right = list[bool](), list[bool](), list[bool]()
     rng, n, n_markers = np.random.default_rng(1), *scene.image_px.shape[1:3]
+    every = np.ones(n_markers, bool)
     pipeline.forget()
     for k in range(n):
-        order, every = rng.permutation(n_markers), np.ones(n_markers, bool)
+        order = rng.permutation(n_markers)
         views = Views(tuple(blobs_of(c, each[k], every, k, order) for c, each in enumerate(scene.image_px)))
         pair = next((swaps[at] for at in swaps if at <= k < at + round(HELD_S * FPS)), None)
         pose = pipeline.step(views) if pair is None else step_with_swap(pipeline, views, *pair)
@@ -127,28 +127,25 @@ def format_table(counts: SwapCounts) -> list[str]:
     return [*lines, "without any: told {:.2f} times a minute, doubted {:.2f}".format(*rates)]
 
 
-def main(arguments: Sequence[str] | None = None) -> None:
+def main() -> None:
     """Measure and print, clips so far after each."""
-    parser = build_parser(__doc__)
-    parser.add_argument("--motion", type=Path, required=True)
+    parser = build_motion_parser(__doc__, seconds=8.0)
     parser.add_argument("--database", type=Path)
     parser.add_argument("--set", choices=("tuning", "test"), default="tuning", dest="which")
     parser.add_argument("--clip", nargs="+", default=[])
-    parser.add_argument("--seconds", type=float, default=8.0)
-    given = parser.parse_args(arguments)
+    given = parser.parse_args()
     stems, counts = given.clip or list(TUNING if given.which == "tuning" else TEST), SwapCounts()
     database = open_once(given.database or protocol_database(given.motion, None, [set_clip(stem) for stem in stems]))
     for stem in stems:
-        clip = read_query(set_clip(stem), given.motion)
-        clip = slice_clip(clip, 0, min(clip.n_frames, round(given.seconds * clip.fps) + 1))
+        clip = begin_of(read_query(set_clip(stem), given.motion), given.seconds)
         simulated = SimulatedScene(motion=clip.name, markers="boxing", tpose_s=TPOSE_S, seed=1)
         performer = make_scene_performer(simulated, clip)
         scene = project_scene(stem, simulated, performer, given.seconds)
         count_swaps(scene, Pipeline(performer.rig, scene.subject, database, Settings()), counts)
         print(stem, *format_table(counts)[1:], sep="\n  ", flush=True)
     print(*format_table(counts), sep="\n")
-    write_json(given.json, asdict(counts))
+    write_json(given.json, counts)
 
 
 if __name__ == "__main__":
-    main()
+    run_main(main)

@@ -9,14 +9,13 @@ of the clip; lost: share of the frames not in the state tracking; ms: processor 
 """
 
 from collections.abc import Iterator, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from pathlib import Path
-from time import process_time
 from typing import Any
 
 import numpy as np
 
-from benchmarks.report import build_parser, write_json
+from benchmarks.report import build_motion_parser, format_line, group_rows, open_set_database, run_main, write_json
 from calibration.placement import add_cameras_around, make_facing_rig
 from calibration.quality.picture import open_figure, save_figure
 from calibration.subject.subject import Subject
@@ -24,16 +23,15 @@ from capture.packets import Blobs, Views
 from capture.sources.simulated.camera import SimulatedCamera
 from capture.sources.simulated.performer import make_scene_performer
 from capture.sources.simulated.scene import SimulatedScene
-from config.errors import DuocapError
 from config.settings import Settings
-from database.clips import Clip, slice_clip
-from database.geometry.kinematics import compute_forward_kinematics
-from database.store import PoseDatabase, open_database
+from database.clips import Clip
+from database.store import PoseDatabase
 from reconstruct.pipeline import Pipeline
-from reconstruct.pose import TrackingState
 from tools.evaluate.missing.labels import NOISE_PX, blobs_of
-from tools.evaluate.protocol import protocol_database, read_query, set_clip
-from tools.evaluate.rendered import MIN_VISIBLE, RenderedOptions, RenderedPerformance, calibrate
+from tools.evaluate.protocol import read_query, set_clip
+from tools.evaluate.rendered import MIN_VISIBLE, RenderedOptions, RenderedPerformance, begin_of, calibrate
+from tools.evaluate.states import judge_poses
+from tools.evaluate.tracking import track_views
 
 CLIPS = {
     "tuning": {"07_08": "walk", "14_02": "box", "05_18": "dance"},
@@ -70,7 +68,7 @@ def run_clip(stem: str, what: str, motion: Path, database: PoseDatabase, given: 
 
 def render_views(clip: Clip, given: RenderedOptions) -> RenderedPerformance:
     """Return a performance after a T-pose as cameras at 60 Hz see it, without drawing. Raises DuocapError: it leaves the view."""
-    clip = slice_clip(clip, 0, min(clip.n_frames, round(given.seconds * clip.fps) + 1))
+    clip = begin_of(clip, given.seconds)
     scene = SimulatedScene(
         motion=clip.name,
         views=given.cameras,
@@ -104,38 +102,28 @@ def _measure_run(
     performer = rendered.performer
     pipeline = Pipeline(performer.rig, subject, database, settings)
     pipeline.warm()
-    poses, spent_s = [], []
-    for views in rendered.views:
-        begin_s = process_time()
-        poses.append(pipeline.step(views))
-        spent_s.append(process_time() - begin_s)
-    part = slice(rendered.begin, None)
-    rotvec, root_m = np.array([pose.rotvec for pose in poses[part]]), np.array([pose.root_m for pose in poses[part]])
-    joint_m = compute_forward_kinematics(subject.skeleton, rotvec, root_m)[1]
-    true_m = performer.joints_at(rendered.seconds[part])[1]
-    lost = np.mean([pose.state is not TrackingState.TRACKING for pose in poses[part]])
-    return 1e3 * float(np.linalg.norm(joint_m - true_m, axis=2).mean()), float(lost), 1e3 * float(np.median(spent_s[part]))
+    tracked, part = track_views(pipeline, rendered.views), slice(rendered.begin, None)
+    judged = judge_poses(subject.skeleton, tracked.take.poses[part], performer.joints_at(rendered.seconds[part])[1], 60.0)
+    return float(judged.mean_mm.mean()), 1.0 - float(judged.tracking.mean()), float(np.median(tracked.step_ms[part]))
 
 
 def format_table(runs: Sequence[ViewsRun]) -> Iterator[str]:
     """Yield the lines of a Markdown table: a line a clip and share hidden, the means of each share, and the time of a step."""
-    yield f"| clip | hidden | {' | '.join(f'{n} camera' + 's' * (n > 1) for n in CAMERAS)} | three over two |"
+    yield format_line(("clip", "hidden", *(f"{n} camera" + "s" * (n > 1) for n in CAMERAS), "three over two"))
     yield "|---" * (3 + len(CAMERAS)) + "|"
-    for hidden in dict.fromkeys(run.hidden for run in runs):
-        same = [run for run in runs if run.hidden == hidden]
-        for clip in dict.fromkeys(run.clip for run in same):
-            own = [run for run in same if run.clip == clip]
-            yield _format_line(f"{clip} {own[0].what}", hidden, own)
-        yield _format_line("**mean**", hidden, same)
+    for same in group_rows(runs, "hidden"):
+        for own in group_rows(same, "clip"):
+            yield _format_line(f"{own[0].clip} {own[0].what}", own)
+        yield _format_line("**mean**", same)
     times = [np.mean([run.ms for run in runs if run.cameras == n]) for n in CAMERAS]
-    yield f"| ms of a step | | {' | '.join(f'{ms:.1f}' for ms in times)} | {times[2] / times[1]:.2f} |"
+    yield format_line(("ms of a step", "", *(f"{ms:.1f}" for ms in times), f"{times[2] / times[1]:.2f}"))
 
 
-def _format_line(head: str, hidden: float, runs: Sequence[ViewsRun]) -> str:
+def _format_line(head: str, runs: Sequence[ViewsRun]) -> str:
     """Return the line of some runs together: mm, and in brackets the percentage lost."""
     mm, lost = ([np.mean([getattr(run, name) for run in runs if run.cameras == n]) for n in CAMERAS] for name in ("mm", "lost"))
-    cells = " | ".join(f"{one:.0f} ({100 * share:.0f} %)" for one, share in zip(mm, lost, strict=True))
-    return f"| {head} | {100 * hidden:.0f} % | {cells} | {mm[2] / mm[1]:.2f} |"
+    cells = (f"{one:.0f} ({100 * share:.0f} %)" for one, share in zip(mm, lost, strict=True))
+    return format_line((head, f"{100 * runs[0].hidden:.0f} %", *cells, f"{mm[2] / mm[1]:.2f}"))
 
 
 def draw_figure(runs: Sequence[ViewsRun], file: Path) -> None:
@@ -143,14 +131,11 @@ def draw_figure(runs: Sequence[ViewsRun], file: Path) -> None:
     with open_figure(10.0, 4.2, "constrained") as figure:
         floor, errors = figure.subplots(1, 2)
         _draw_floor(floor)
-        for hidden, color in zip(dict.fromkeys(run.hidden for run in runs), ("tab:green", "tab:orange", "tab:red"), strict=False):
-            counts = sorted({run.cameras for run in runs if run.hidden == hidden})
-            mm = [np.mean([run.mm for run in runs if (run.hidden, run.cameras) == (hidden, n)]) for n in counts]
-            errors.plot(counts, mm, "o-", color=color, label=f"{100 * hidden:.0f} % hidden from each" if hidden else "all shown")
-        errors.set_xticks(CAMERAS)
-        errors.set_ylim(0.0)
-        errors.set_xlabel("cameras")
-        errors.set_ylabel("mean error of the joints [mm]")
+        for same, color in zip(group_rows(runs, "hidden"), ("tab:green", "tab:orange", "tab:red"), strict=False):
+            mm = [np.mean([run.mm for run in same if run.cameras == n]) for n in CAMERAS]
+            label = f"{100 * same[0].hidden:.0f} % hidden from each" if same[0].hidden else "all shown"
+            errors.plot(CAMERAS, mm, "o-", color=color, label=label)
+        errors.set(xticks=CAMERAS, ylim=(0.0, None), xlabel="cameras", ylabel="mean error of the joints [mm]")
         errors.legend()
     save_figure(figure, file, 110)
 
@@ -175,33 +160,25 @@ def _draw_floor(ax: Any) -> None:
 
 def main() -> None:
     """Measure and print."""
-    parser = build_parser(__doc__)
-    parser.add_argument("--motion", type=Path, required=True)
+    parser = build_motion_parser(__doc__, seconds=4.0)
     parser.add_argument("--set", nargs="+", choices=tuple(CLIPS), default=list(CLIPS), dest="sets")
-    parser.add_argument("--seconds", type=float, default=4.0)
     parser.add_argument("--markers", default="all_around")
     parser.add_argument("--plot", type=Path, metavar="F.png")
     options = parser.parse_args()
     clips = {stem: what for name in options.sets for stem, what in CLIPS[name].items()}
-    database = open_database(protocol_database(options.motion, None, [set_clip(stem) for stem in clips]))
+    database = open_set_database(options.motion, clips)
     runs = []
     for hidden in HIDDEN:
         for stem, what in clips.items():
             given = RenderedOptions(options.markers, options.seconds, hidden, cameras=max(CAMERAS), occlude_each=True)
             for run in run_clip(stem, what, options.motion, database, given):
                 runs.append(run)
-                print(
-                    f"{run.clip} {run.what}, {100 * hidden:.0f} % hidden, {run.cameras}: {run.mm:.1f} mm, {run.ms:.2f} ms",
-                    flush=True,
-                )
+                print(f"{run.clip}, {100 * hidden:.0f} % hidden, {run.cameras}: {run.mm:.1f} mm, {run.ms:.2f} ms", flush=True)
     print("\n".join(format_table(runs)))
-    write_json(options.json, [asdict(run) for run in runs])
+    write_json(options.json, runs)
     if options.plot is not None:
         draw_figure(runs, options.plot)
 
 
 if __name__ == "__main__":
-    try:
-        main()
-    except DuocapError as error:
-        raise SystemExit(f"error: {error}") from error
+    run_main(main)

@@ -7,18 +7,16 @@ rig.toml, markers.toml; its T-pose at 1 to 7 s), and one session. They are made 
 processes of a way; the wall time of a busy machine tells little, so the ways take turns.
 """
 
-import argparse
 import json
 import os
 import shutil
 import subprocess
-import sys
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from functools import partial
 from pathlib import Path
 
+from benchmarks.report import build_command, build_parser, run_main, write_json
 from tests.support.clusters import Cluster, kill_after
 from tests.support.kept import Kept
 from tests.support.ports import free_address
@@ -40,15 +38,10 @@ class TimedWork:
     wall_s: float
     cpu_s: float
     load: float
-    different: int = 0
-
-    def line(self) -> str:
-        """Return it as a line."""
-        times = f"{self.wall_s:8.1f} s, processor {self.cpu_s:7.1f} s, load before {self.load:4.1f}"
-        return f"{self.name:<34}{times}, takes that differ {self.different}"
+    different: int
 
 
-def time_work(name: str, work: Callable[[], object], different: Callable[[], int]) -> TimedWork:
+def time_work(name: str, work: Callable[[], object], different: Callable[[], int] = int) -> TimedWork:
     """Do work in processes of its own and measure it.
 
     Args:
@@ -60,34 +53,54 @@ def time_work(name: str, work: Callable[[], object], different: Callable[[], int
     work()
     wall_s, after = time.perf_counter() - begun_s, os.times()
     cpu_s = after.children_user + after.children_system - before.children_user - before.children_system
-    return TimedWork(name, wall_s, cpu_s, load, different())
+    found = TimedWork(name, wall_s, cpu_s, load, different())
+    times = f"{found.wall_s:8.1f} s, processor {found.cpu_s:7.1f} s, load before {found.load:4.1f}"
+    print(f"{name:<34}{times}, takes that differ {found.different}", flush=True)
+    return found
 
 
 def run_duocap(*words: object) -> None:
     """Run a command of duocap in a process of its own."""
-    subprocess.run([sys.executable, "-m", "tools.launch", *map(str, words)], check=True, stdout=subprocess.DEVNULL)
+    subprocess.run(build_command(*words), check=True, stdout=subprocess.DEVNULL)
 
 
-def cut_takes(source: Path, to: Path, count: int, first: int, size: tuple[int, int]) -> None:
-    """Cut a recording into takes, which overlap if they have to.
+def cut_takes(source: Path, to: Path, count: int, first: int, subject: Path) -> None:
+    """Cut a recording of 640x480 into takes, which overlap if they have to, beside its rig and a subject.
 
     Args:
         source: folder of the recording.
         to: folder of the takes.
         count: how many takes.
-        first: number of the first.
-        size: of the images [px].
+        first: number of the first frame.
+        subject: its file.
     """
+    to.mkdir(parents=True)
+    shutil.copy(source / "rig.toml", to)
+    shutil.copy(subject, to / "subject.toml")
     head, *rows = (source / "timestamps.csv").read_text("utf-8").splitlines()
     step = min(PIECE, (len(rows) - first - PIECE) // max(count - 1, 1))
     for k in range(count):
         take = to / f"{source.name}-{k:02d}"
-        take.mkdir(parents=True)
+        take.mkdir()
         part = slice(first + k * step, first + k * step + PIECE)
         for side in ("left", "right"):
-            cut(source / f"{side}.avi", take / f"{side}.avi", part, FPS, size)
+            cut(source / f"{side}.avi", take / f"{side}.avi", part, FPS, (640, 480))
         stamps = [f"{n},{row.partition(',')[2]}" for n, row in enumerate(rows[part])]
         (take / "timestamps.csv").write_text("\n".join([head, *stamps, ""]), encoding="utf-8")
+
+
+def calibrate_subject(source: Path, subject: Path, begin_s: float, end_s: float) -> None:
+    """Calibrate the performer of a recording from its T-pose.
+
+    Args:
+        source: folder of the recording.
+        subject: file that is written.
+        begin_s: of the T-pose [s].
+        end_s: likewise.
+    """
+    given = (source / "left.avi", source / "right.avi", "--rig", source / "rig.toml", "--markers", source / "markers.toml")
+    stamps = ("--timestamps", source / "timestamps.csv")
+    run_duocap("calibrate", "subject", *given, *stamps, "--from", begin_s, "--to", end_s, "--out", subject)
 
 
 def prepare_takes(folder: Path, n_takes: int, recording: Path | None) -> None:
@@ -102,45 +115,15 @@ def prepare_takes(folder: Path, n_takes: int, recording: Path | None) -> None:
     real = rest // 2 if recording is not None else 0
     for k, motion in enumerate(MOTIONS):
         source = folder / "sources" / motion
-        run_duocap(
-            "simulate", motion, "--out", source, "--seconds", RENDERED_S, "--fps", FPS, "--tpose", 2, "--markers", "dark_room"
-        )
-        words = ("--rig", source / "rig.toml", "--markers", source / "markers.toml", "--timestamps", source / "timestamps.csv")
-        run_duocap(
-            "calibrate",
-            "subject",
-            source / "left.avi",
-            source / "right.avi",
-            *words,
-            "--take",
-            "0.2:1.8",
-            "--out",
-            source / "subject.toml",
-        )
-        count = (rest - real + k) // len(MOTIONS)
-        copy_rig_and_subject(source, folder / "takes" / motion)
-        cut_takes(source, folder / "takes" / motion, count, 60, (640, 480))
+        words = ("--seconds", RENDERED_S, "--fps", FPS, "--tpose", 2, "--markers", "dark_room")
+        run_duocap("simulate", motion, "--out", source, *words)
+        calibrate_subject(source, source / "subject.toml", 0.2, 1.8)
+        cut_takes(source, folder / "takes" / motion, (rest - real + k) // len(MOTIONS), 60, source / "subject.toml")
     if recording is not None:
-        words = ("--rig", recording / "rig.toml", "--markers", recording / "markers.toml", "--from", 1, "--to", 7)
         subject = folder / "sources" / "real-subject.toml"
-        stamps = ("--timestamps", recording / "timestamps.csv")
-        run_duocap("calibrate", "subject", recording / "left.avi", recording / "right.avi", *words, *stamps, "--out", subject)
-        copy_rig_and_subject(recording, folder / "takes" / "real", subject)
-        cut_takes(recording, folder / "takes" / "real", real, 150, (640, 480))
+        calibrate_subject(recording, subject, 1, 7)
+        cut_takes(recording, folder / "takes" / "real", real, 150, subject)
     record_session(folder, folder / "sources" / MOTIONS[0])
-
-
-def copy_rig_and_subject(source: Path, to: Path, subject: Path | None = None) -> None:
-    """Put rig and subject where takes find them.
-
-    Args:
-        source: folder of the recording.
-        to: folder of the takes.
-        subject: file, None for that of the recording.
-    """
-    to.mkdir(parents=True)
-    shutil.copy(source / "rig.toml", to)
-    shutil.copy(subject or source / "subject.toml", to / "subject.toml")
 
 
 def record_session(folder: Path, source: Path) -> None:
@@ -188,7 +171,7 @@ def measure_worker_s(folder: Path, out: str) -> float:
 
 def main() -> None:
     """Measure."""
-    parser = argparse.ArgumentParser(description=__doc__)
+    parser = build_parser(__doc__)
     parser.add_argument("folder", type=Path)
     parser.add_argument("--takes", type=int, default=40)
     parser.add_argument("--recording", type=Path)
@@ -204,37 +187,27 @@ def main() -> None:
         '[[replay]]\ntakes = ["takes/*/*-*", "takes/session"]\nout = ["bvh", "csv"]\n', encoding="utf-8"
     )
     names = [task.name for task in read_job([folder / "job.toml"], None).tasks][: options.loop]
+
+    def time_batch(name: str, out: str, *words: object) -> TimedWork:
+        return time_work(name, lambda: run_batch(folder, out, *words), lambda: count_different_takes(folder, out, names))
+
+    found = []
     for _ in range(options.turns):
-        ways = [
-            time_work(f"loop of {len(names)} commands", partial(replay_one_by_one, folder, names), int),
-            time_work(
-                "batch, --workers 1",
-                partial(run_batch, folder, "one", "--workers", 1),
-                partial(count_different_takes, folder, "one", names),
-            ),
-            time_work(
-                "batch, --workers 2",
-                partial(run_batch, folder, "two", "--workers", 2),
-                partial(count_different_takes, folder, "two", names),
-            ),
-        ]
-        for way in ways:
-            print(way.line(), flush=True)
-        for out, way, n in (("one", ways[1], 1), ("two", ways[2], 2)):
-            spent_s = measure_worker_s(folder, out) / n
-            print(f"    {n}: {spent_s:.1f} s of takes a worker, {way.wall_s - spent_s:.1f} s beside them")
+        found.append(time_work(f"loop of {len(names)} commands", lambda: replay_one_by_one(folder, names)))
+        for n in (1, 2):
+            found.append(time_batch(f"batch, --workers {n}", f"workers-{n}", "--workers", n))
+            spent_s = measure_worker_s(folder, f"workers-{n}") / n
+            print(f"    {n}: {spent_s:.1f} s of takes a worker, {found[-1].wall_s - spent_s:.1f} s beside them")
     with Kept() as kept:
         cluster = Cluster(kept)
         workers = [cluster.worker(), cluster.worker()]
         cluster.wait(2)
         shutil.rmtree(folder / "cluster", ignore_errors=True)
         killer = kill_after(folder / "cluster", DONE, workers[0])
-        run = partial(run_batch, folder, "cluster", "--scheduler", cluster.address)
-        print(
-            time_work("cluster, one of two killed with -9", run, partial(count_different_takes, folder, "cluster", names)).line()
-        )
+        found.append(time_batch("cluster, one of two killed with -9", "cluster", "--scheduler", cluster.address))
         killer.join()
+    write_json(options.json, found)
 
 
 if __name__ == "__main__":
-    main()
+    run_main(main)

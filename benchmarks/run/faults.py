@@ -14,7 +14,6 @@ import os
 import resource
 import signal
 import subprocess
-import sys
 import tempfile
 import time
 from collections import Counter
@@ -26,8 +25,19 @@ from pathlib import Path
 
 import cv2
 import numpy as np
+import psutil
 
-from benchmarks.report import build_parser, find_database_file, parse_size, write_json
+from benchmarks.report import (
+    Column,
+    Row,
+    TablePrinter,
+    build_parser,
+    find_database_file,
+    number_columns,
+    parse_size,
+    run_main,
+    write_json,
+)
 from benchmarks.run.looped_scene import LoopedScene, build_looped_scene
 from calibration.formats.rig_toml import read_rig_toml
 from calibration.subject.subject import read_subject
@@ -41,6 +51,7 @@ from tests.support.cameras.mjpeg import MjpegProcess, Play, encoded
 from tests.support.ports import free_address
 from tools.demo.report import compute_stream_joints_m
 from tools.run.cameras import plan_camera
+from tools.run.child import ChildProcess
 from tools.run.live import plan_reconstruction
 from tools.run.supervisor import Supervisor, choose_session_name
 
@@ -120,22 +131,16 @@ class Bench:
                 since = (since or t_s) if classify_pose(pose, len(self.servers)) == "all" else None
         return since
 
-    def measure(self, begin: Callable[["Bench"], None], end: Callable[["Bench"], None], hold_s: float) -> FaultOutcome:
-        """Begin a fault, end it after hold_s, and wait for recovery.
-
-        Args:
-            begin: begins the fault.
-            end: ends it.
-            hold_s: how long it lasts [s].
-        """
-        self.run_for(QUIET_S if hold_s else LONG_QUIET_S)
+    def measure(self, fault: "Fault") -> FaultOutcome:
+        """Begin a fault, end it after its time, and wait for recovery."""
+        self.run_for(QUIET_S if fault.hold_s else LONG_QUIET_S)
         self._poses.clear()
         self._events.clear()
         t_begin_s = time.perf_counter()
-        begin(self)
-        self.run_for(hold_s)
-        t_end_s = time.perf_counter() if hold_s else t_begin_s
-        end(self)
+        fault.begin(self)
+        self.run_for(fault.hold_s)
+        t_end_s = time.perf_counter() if fault.hold_s else t_begin_s
+        fault.end(self)
         recovered = None
         while time.perf_counter() - t_end_s < GIVE_UP_S:
             self.step()
@@ -183,51 +188,48 @@ def _plan_camera(url: str, camera: int, settings: Settings) -> CameraPlan:
     return replace(plan, sinks=(partial(VideoSink, CAMERA_NAMES[camera]),))
 
 
-def do_nothing(bench: Bench) -> None:
-    """Do nothing."""
+@dataclass(frozen=True, slots=True)
+class Fault:
+    """How a fault begins and ends, and how long it lasts [s]."""
+
+    begin: Callable[[Bench], None]
+    end: Callable[[Bench], None] = lambda bench: None
+    hold_s: float = 0.0
 
 
-def build_server_fault(**faults: object) -> Callable[[Bench], None]:
-    """Return a fault of the right camera."""
-    return lambda bench: bench.servers[1].set(**faults)
+def build_camera_fault(flag: str, hold_s: float, all_cameras: bool = False) -> Fault:
+    """Return a fault of the right camera, or of all.
+
+    Args:
+        flag: of the servers, which is on meanwhile.
+        hold_s: how long [s].
+        all_cameras: whether it is of all.
+    """
+
+    def switch(on: bool, bench: Bench) -> None:
+        for server in bench.servers if all_cameras else bench.servers[1:2]:
+            server.set(**{flag: on})
+
+    return Fault(partial(switch, True), partial(switch, False), hold_s)
 
 
-def unplug_right(bench: Bench) -> None:
-    """Take the right camera away."""
-    bench.servers[1].set(refuse=True)
-
-
-def unplug_all(bench: Bench) -> None:
-    """Take all cameras away."""
-    for one in bench.servers:
-        one.set(refuse=True)
-
-
-def plug_all(bench: Bench) -> None:
-    """Put all cameras back."""
-    for one in bench.servers:
-        one.set(refuse=False)
-
-
-def build_kill_fault(name: str) -> Callable[[Bench], None]:
+def build_kill_fault(name: str) -> Fault:
     """Return a fault that kills a process."""
+    return Fault(lambda bench: os.kill(get_pid(bench.run.children[name]), signal.SIGKILL))
 
-    def work(bench: Bench) -> None:
-        process = bench.run.children[name].process
-        assert process is not None
-        process.kill()
 
-    return work
+def get_pid(child: ChildProcess) -> int:
+    """Return the number of a child's process, which is running."""
+    assert child.process is not None and child.process.pid is not None
+    return child.process.pid
 
 
 def suspend_run(bench: Bench) -> None:
     """Stop every process of the run, this one included, as a suspend of the machine does."""
-    pids = [str(child.process.pid) for child in bench.run.children.values() if child.process is not None] + [str(os.getpid())]
-    script = f"kill -STOP {' '.join(pids)}; sleep {ASLEEP_S}; kill -CONT {' '.join(pids)}"
+    pids = " ".join(str(pid) for pid in (*map(get_pid, bench.run.children.values()), os.getpid()))
+    script = f"kill -STOP {pids}; sleep {ASLEEP_S}; kill -CONT {pids}"
     subprocess.Popen(["/bin/sh", "-c", script], start_new_session=True)
-    end_s = time.perf_counter() + 0.6 * ASLEEP_S
-    while time.perf_counter() < end_s:
-        bench.step()
+    bench.run_for(0.6 * ASLEEP_S)
 
 
 def fill_disk(bench: Bench) -> None:
@@ -235,102 +237,90 @@ def fill_disk(bench: Bench) -> None:
     folder = Path(tempfile.mkdtemp(dir=bench.folder))
     bench.run.record(str(folder))
     bench.run_for(1.5)
-    for child in bench.run.cameras:
-        assert child.process is not None and child.process.pid is not None
-        resource.prlimit(child.process.pid, resource.RLIMIT_FSIZE, (4096, resource.RLIM_INFINITY))
+    limit_file_sizes(bench, 4096)
 
 
 def empty_disk(bench: Bench) -> None:
     """Lift the limit and stop recording."""
-    for child in bench.run.cameras:
-        assert child.process is not None and child.process.pid is not None
-        resource.prlimit(child.process.pid, resource.RLIMIT_FSIZE, (resource.RLIM_INFINITY, resource.RLIM_INFINITY))
+    limit_file_sizes(bench, resource.RLIM_INFINITY)
     bench.run.record("")
 
 
-FAULTS: dict[str, tuple[Callable[[Bench], None], Callable[[Bench], None], float]] = {
-    "none": (do_nothing, do_nothing, 4.0),
-    "unplugged": (unplug_right, build_server_fault(refuse=False), 2.0),
-    "stalled": (build_server_fault(stalled=True), build_server_fault(stalled=False), 2.0),
-    "frozen": (build_server_fault(frozen=True), build_server_fault(frozen=False), 2.0),
-    "black": (build_server_fault(black=True), build_server_fault(black=False), 2.5),
-    "overexposed": (build_server_fault(overexposed=True), build_server_fault(overexposed=False), 2.5),
-    "half rate": (build_server_fault(half_rate=True), build_server_fault(half_rate=False), 5.0),
-    "moved": (build_server_fault(moved=True), build_server_fault(moved=False), 10.0),
-    "all unplugged": (unplug_all, plug_all, 2.0),
-    "camera killed": (build_kill_fault("right"), do_nothing, 0.0),
-    "reconstruction killed": (build_kill_fault("reconstruction"), do_nothing, 0.0),
-    "disk full": (fill_disk, empty_disk, 2.0),
-    "asleep": (suspend_run, do_nothing, 0.01),
+def limit_file_sizes(bench: Bench, n_bytes: int) -> None:
+    """Limit the size of the files that camera processes write."""
+    for child in bench.run.cameras:
+        resource.prlimit(get_pid(child), resource.RLIMIT_FSIZE, (n_bytes, resource.RLIM_INFINITY))
+
+
+FAULTS = {
+    "none": Fault(lambda bench: None, hold_s=4.0),
+    "unplugged": build_camera_fault("refuse", 2.0),
+    "stalled": build_camera_fault("stalled", 2.0),
+    "frozen": build_camera_fault("frozen", 2.0),
+    "black": build_camera_fault("black", 2.5),
+    "overexposed": build_camera_fault("overexposed", 2.5),
+    "half rate": build_camera_fault("half_rate", 5.0),
+    "moved": build_camera_fault("moved", 10.0),
+    "all unplugged": build_camera_fault("refuse", 2.0, all_cameras=True),
+    "camera killed": build_kill_fault("right"),
+    "reconstruction killed": build_kill_fault("reconstruction"),
+    "disk full": Fault(fill_disk, empty_disk, 2.0),
+    "asleep": Fault(suspend_run, hold_s=0.01),
 }
 
 
-def main(given: Sequence[str] | None = None) -> int:
+def main() -> None:
     """Run and print a table."""
+    signal.signal(signal.SIGTERM, signal.default_int_handler)
     parser = build_parser(__doc__)
     parser.add_argument("--times", type=int, default=10)
     parser.add_argument("--only", default=",".join(FAULTS))
     parser.add_argument("--cameras", type=int, default=3)
-    parser.add_argument("--size", default="640x480")
+    parser.add_argument("--size", type=parse_size, default=(640, 480))
     parser.add_argument("--every", type=int, default=1, help="show only each so many of the scene's 60 frames a second")
     parser.add_argument("--database", type=Path)
-    arguments = parser.parse_args(given)
+    arguments = parser.parse_args()
     database = find_database_file(arguments.database)
     found: dict[str, list[FaultOutcome]] = {}
     with ExitStack() as stack:
         folder = Path(stack.enter_context(tempfile.TemporaryDirectory()))
-        size, every = parse_size(arguments.size), arguments.every
-        scene = build_looped_scene(size, database, folder, n_views=arguments.cameras, every=every)
+        scene = build_looped_scene(arguments.size, database, folder, n_views=arguments.cameras, every=arguments.every)
         bench = Bench(stack, scene, database, folder)
         bench.run_for(6.0)
         memory = measure_memory_mb(bench)
-        print(
-            format_row(
-                "fault", "times", "all", "some", "one", "coasting", "lost", "frames lost", "tracking", "mm", "recover s", "worst"
-            )
-        )
+        counts = number_columns(0, "times", *KINDS, "frames lost")
+        ends = (*number_columns(1, "tracking %", "mm"), *number_columns(2, "recover s", "worst"))
+        table = TablePrinter((Column("fault"), *counts, *ends))
         for name in arguments.only.split(","):
-            found[name] = [bench.measure(*FAULTS[name]) for _ in range(arguments.times)]
-            print_fault(name, found[name])
+            found[name] = [bench.measure(FAULTS[name]) for _ in range(arguments.times)]
+            table.show({"fault": name, **summarise_fault(found[name])})
+        for name, outcomes in found.items():
+            print(f"{name}, the first time:", *dict.fromkeys(outcomes[0].events), sep="\n    ")
         after = measure_memory_mb(bench)
-        print(
-            "MB of each process, first and last: " + ", ".join(f"{name} {memory[name]:.0f} {after[name]:.0f}" for name in after)
-        )
+        print("MB of each process, first and last:", *(f"{name} {memory[name]:.0f} {after[name]:.0f}" for name in after))
     write_json(arguments.json, {"faults": found, "memory_mb": [memory, after]})
-    return 0
 
 
-def format_row(*cells: object) -> str:
-    """Lay out one row."""
-    widths = (24, 6, 6, 6, 6, 9, 6, 12, 9, 7, 10, 7)
-    return "".join(
-        f"{cell!s:<{w}}" if k == 0 else f"{cell!s:>{w}}" for k, (cell, w) in enumerate(zip(cells, widths, strict=True))
-    )
-
-
-def print_fault(name: str, outcomes: list[FaultOutcome]) -> None:
-    """Print medians of one fault, and the events of the first time."""
-    times = sorted(outcome.recover_s if outcome.recover_s is not None else np.inf for outcome in outcomes)
-    poses = [round(float(np.median([outcome.poses[key] for outcome in outcomes]))) for key in KINDS]
-    lost = round(float(np.median([outcome.lost for outcome in outcomes])))
+def summarise_fault(outcomes: list[FaultOutcome]) -> Row:
+    """Return the medians of one fault, and the longest time to recover."""
+    recover_s = [np.inf if outcome.recover_s is None else outcome.recover_s for outcome in outcomes]
+    poses = {key: float(np.median([outcome.poses[key] for outcome in outcomes])) for key in KINDS}
     n_tracked, n_poses = (sum(outcome.poses[key] for outcome in outcomes for key in kinds) for kinds in (KINDS[:3], KINDS))
-    share, error_mm = f"{n_tracked / max(n_poses, 1):.1%}", f"{np.nanmedian([outcome.error_mm for outcome in outcomes]):.1f}"
-    print(format_row(name, len(outcomes), *poses, lost, share, error_mm, f"{np.median(times):.2f}", f"{times[-1]:.2f}"))
-    for text in dict.fromkeys(text for outcome in outcomes[:1] for text in outcome.events):
-        print(f"    {text}")
-    sys.stdout.flush()
+    return {
+        "times": len(outcomes),
+        **poses,
+        "frames lost": float(np.median([outcome.lost for outcome in outcomes])),
+        "tracking %": 100.0 * n_tracked / max(n_poses, 1),
+        "mm": float(np.nanmedian([outcome.error_mm for outcome in outcomes])),
+        "recover s": float(np.median(recover_s)),
+        "worst": float(max(recover_s)),
+    }
 
 
 def measure_memory_mb(bench: Bench) -> dict[str, float]:
     """Return the resident memory of each process."""
-    figures = {}
-    for name, child in bench.run.children.items():
-        assert child.process is not None
-        lines = Path(f"/proc/{child.process.pid}/status").read_text(encoding="utf-8").splitlines()
-        figures[name] = next((int(line.split()[1]) / 1024 for line in lines if line.startswith("VmRSS")), 0.0)
-    return figures
+    return {name: psutil.Process(get_pid(child)).memory_info().rss / 2**20 for name, child in bench.run.children.items()}
 
 
 if __name__ == "__main__":
-    signal.signal(signal.SIGTERM, signal.default_int_handler)
-    sys.exit(main())
+    run_main(main)

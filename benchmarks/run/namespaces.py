@@ -7,9 +7,9 @@ import subprocess
 import sys
 from collections.abc import Iterator
 from dataclasses import dataclass
-from pathlib import Path
 
-ROOT = Path(__file__).resolve().parents[2]
+from benchmarks.report import ROOT
+
 RUN_HOST, NODE_HOST = "10.77.0.1", "10.77.0.2"
 CLOCK_OFFSET_S = 1000
 

@@ -10,17 +10,15 @@ compiled kernels in numba's cache and without.
 """
 
 import os
-import sys
 import tempfile
 import time
-from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
 
 import numpy as np
 
-from benchmarks.report import build_parser, find_database_file, write_json
+from benchmarks.report import build_parser, find_database_file, run_main, write_json
 from benchmarks.run.peers import measure_peers_ms
 from benchmarks.run.stored_frames import StoredFrames, build_decoding_detector, open_stored, open_stored_images, store_frames
 from calibration.subject.subject import Subject
@@ -191,46 +189,36 @@ def format_run(case: Case, run: Run) -> str:
     lines += [f"    {stage:<15}" + "".join(f"{value:>9.2f}" for value in run.latency_ms[stage]) for stage in run.latency_ms]
     lines += [f"    peer {stage:<10}" + "".join(f"{value:>9.2f}" for value in run.peers_ms[stage]) for stage in run.peers_ms]
     if run.peers_ms:
-        lines.append(f"    our stages take {compute_ratio_to_peers(run):.2f} times as long as the peers, p50")
+        ours = sum(ms[0] for stage, ms in run.latency_ms.items() if stage not in ("read", "wait", "total"))  # what is work
+        theirs = sum(ms[0] for stage, ms in run.peers_ms.items() if stage != "total")
+        lines.append(f"    our stages take {ours / theirs:.2f} times as long as the peers, p50")
     p50, _, p99 = run.latency_ms["total"]
     met = ["met" if value <= target else "MISSED" for value, target in ((p50, case.p50_ms), (p99, case.p99_ms))]
     lines.append(f"    targets p50 <= {case.p50_ms:g} ms {met[0]}, p99 <= {case.p99_ms:g} ms {met[1]}")
     return "\n".join(lines)
 
 
-def compute_ratio_to_peers(run: Run) -> float:
-    """Return the sum of our medians of all stages that are work over that of the peers."""
-    ours = sum(run.latency_ms[stage][0] for stage in run.latency_ms if stage not in ("read", "wait", "total"))
-    return ours / sum(run.peers_ms[stage][0] for stage in run.peers_ms if stage != "total")
-
-
-def choose_best_run(runs: Sequence[Run]) -> Run:
-    """Return the run with the least median: other programs on the machine only add to it."""
-    return min(runs, key=lambda run: run.latency_ms["total"][0])
-
-
-def main(given: Sequence[str] | None = None) -> int:
+def main() -> None:
     """Run all cases and print the tables."""
     parser = build_parser(__doc__)
     parser.add_argument("--database", type=Path, help="motion database; default the built-in motions")
     parser.add_argument("--seconds", type=float, default=15.0, help="of every run (default 15)")
     parser.add_argument("--repeat", type=int, default=1, help="runs of every case, of which the quickest counts (default 1)")
     parser.add_argument("--starts", action="store_true", help="start once more without compiled kernels")
-    options = parser.parse_args(given)
+    options = parser.parse_args()
     database = find_database_file(options.database)
     found: dict[str, Run] = {}
     with tempfile.TemporaryDirectory() as temporary:
         scenes = {size: build_scene(size, database, Path(temporary) / f"{size[0]}") for size in {case.size for case in CASES}}
         for case in CASES:
-            found[case.name] = choose_best_run(
-                [run_paced(scenes[case.size], case, database, options.seconds) for _ in range(options.repeat)]
-            )
+            runs = [run_paced(scenes[case.size], case, database, options.seconds) for _ in range(options.repeat)]
+            # Other programs on the machine only add to the time.
+            found[case.name] = min(runs, key=lambda run: run.latency_ms["total"][0])
             print(format_run(case, found[case.name]), flush=True)
         if options.starts:
             print(measure_starts(scenes[CASES[0].size], CASES[0], database, Path(temporary) / "numba"))
     write_json(options.json, found)
-    return 0
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    run_main(main)

@@ -1,13 +1,13 @@
 """The processes of a run as seen from outside: processor time, memory and threads of each."""
 
+import contextlib
 from dataclasses import dataclass, field
 
 import numpy as np
 import psutil
 
 MB = 1e-6
-ROLES = ("reconstruction", "left", "right")  # in the order in which the supervisor starts them, where names are not shown
-NAMES = {f"duocap-{name}"[:15]: name for name in (*ROLES, "style", "viewer")}
+NAMES = {f"duocap-{name}"[:15]: name for name in ("reconstruction", "left", "right", "style", "viewer")}  # that Linux shows
 
 
 @dataclass(slots=True)
@@ -63,7 +63,7 @@ class WatchedProcess:
 class Processes:
     """The processes of `duocap run`, and others given by name."""
 
-    def __init__(self, supervisor: int, others: dict[str, int]) -> None:
+    def __init__(self, supervisor: int, others: dict[str, int | None]) -> None:
         self._supervisor = psutil.Process(supervisor)
         self.watched = {name: WatchedProcess(name, psutil.Process(pid)) for name, pid in others.items()}
         self.watched["supervisor"] = WatchedProcess("supervisor", self._supervisor)
@@ -79,38 +79,13 @@ class Processes:
             watched.sample(t_s)
 
     def _recognise(self) -> None:
-        """Name the supervisor's children in the order of their start; a later one replaces one that has ended."""
-        try:
-            children = sorted(self._supervisor.children(), key=lambda child: child.create_time())
-        except psutil.Error:
-            return
-        known = {watched.process for watched in self.watched.values()}
-        for child in children:
-            if child in known or not _is_spawned(child):
-                continue
-            shown = NAMES.get(_read_shown_name(child), "")
-            name = shown or next((role for role in ROLES if role not in self.watched), "")
-            if name and name not in self.watched:
-                self.watched[name] = WatchedProcess(name, child)
-                continue
-            wanted = (name,) if shown else ROLES
-            gone = [watched for watched in self.watched.values() if watched.name in wanted and not watched.process.is_running()]
-            if gone:
-                gone[0].process, gone[0].n_restarts = child, gone[0].n_restarts + 1
-                gone[0].cpu_before_s = gone[0].samples[-1][1] if gone[0].samples else 0.0
-
-
-def _is_spawned(process: psutil.Process) -> bool:
-    """Return whether it is a process of the run, not the resource tracker."""
-    try:
-        return any("spawn_main" in word for word in process.cmdline())
-    except psutil.Error:
-        return False
-
-
-def _read_shown_name(process: psutil.Process) -> str:
-    """Return the name that the system shows, cut off as it does that."""
-    try:
-        return process.name()[:15]
-    except psutil.Error:
-        return ""
+        """Find the supervisor's children by their names; a new one replaces one that has ended."""
+        with contextlib.suppress(psutil.Error):
+            for child in self._supervisor.children():
+                name = NAMES.get(child.name()[:15], "")
+                watched = self.watched.get(name)
+                if name and watched is None:
+                    self.watched[name] = WatchedProcess(name, child)
+                elif watched is not None and watched.process != child and not watched.process.is_running():
+                    watched.process, watched.n_restarts = child, watched.n_restarts + 1
+                    watched.cpu_before_s = watched.samples[-1][1] if watched.samples else 0.0

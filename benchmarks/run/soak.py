@@ -13,10 +13,8 @@ may use, not the servers or this program. CPU is in percent of one core.
 import contextlib
 import math
 import os
-import shutil
 import signal
 import subprocess
-import sys
 import tempfile
 import time
 from collections.abc import Sequence
@@ -26,7 +24,21 @@ from typing import Any
 
 import psutil
 
-from benchmarks.report import build_parser, compute_percentiles, find_database_file, parse_size, write_json
+from benchmarks.report import (
+    ROOT,
+    Column,
+    Row,
+    build_command,
+    build_parser,
+    compute_percentiles,
+    find_chromium,
+    find_database_file,
+    format_table,
+    number_columns,
+    parse_size,
+    run_main,
+    write_json,
+)
 from benchmarks.run.heard import Minute, MinuteListener
 from benchmarks.run.looped_scene import SKEW_S, LoopedScene, build_looped_scene
 from benchmarks.run.processes import Processes
@@ -35,12 +47,12 @@ from tests.support.cameras.mjpeg import MjpegProcess, Play
 from tests.support.ports import free_address, free_port
 from tests.support.viewer.browser import Browser
 
-ROOT = Path(__file__).resolve().parents[2]
 SAMPLE_S = 10.0
 READY_S = 600.0
 WARM_S = 120.0  # until memory has its usual size
 DRIFT_PPM = 80.0
 FAULT_S = 5.0
+SHARES = ("p50", "p95", "p99")
 OURS = ("supervisor", "left", "right", "reconstruction")
 FAULTS: tuple[dict[str, Any], ...] = (
     {"stalled": True},
@@ -92,15 +104,15 @@ def start_run(
         log: file of the log.
         beside: what else runs.
     """
-    words = ["run", "--left", urls[0], "--right", urls[1], "--rig", str(scene.rig), "--subject", str(scene.subject)]
+    words = ["run", "--left", urls[0], "--right", urls[1], "--rig", scene.rig, "--subject", scene.subject]
     words += ["--set", f"stream.address={address}", "--set", "stream.service="]
     words += ["--set", f"viewer.port={beside.page}"] if beside.page else ["--headless"]
-    words += [] if beside.record is None else ["--record", str(beside.record)]
-    words += [] if database is None else ["--database", str(database)]
+    words += [] if beside.record is None else ["--record", beside.record]
+    words += [] if database is None else ["--database", database]
     words += [] if beside.style else ["--no-style"]
     with log.open("w", encoding="utf-8") as errors:
         run = subprocess.Popen(
-            [sys.executable, "-m", "tools.launch", *words],
+            build_command(*words),
             cwd=ROOT,
             stdin=subprocess.DEVNULL,
             stdout=subprocess.PIPE,
@@ -163,7 +175,7 @@ class Soak:
 
 
 def run_soak(
-    scene: LoopedScene, minutes: float, database: Path | None, folder: Path, with_faults: bool, beside: SoakOptions | None = None
+    scene: LoopedScene, minutes: float, database: Path | None, folder: Path, with_faults: bool, beside: SoakOptions
 ) -> Soak:
     """Run, and print a line a minute.
 
@@ -175,16 +187,14 @@ def run_soak(
         with_faults: whether cameras fail now and then.
         beside: what else runs.
     """
-    log, address, beside = folder / "run.log", free_address(), beside or SoakOptions()
+    log, address = folder / "run.log", free_address()
     servers = start_servers(scene)
     heard = MinuteListener(address)
     run = start_run(scene, [server.url for server in servers], address, database, log, beside)
     looks = contextlib.ExitStack()
     try:
-        processes = Processes(
-            run.pid,
-            {"server left": _find_server_pid(servers[0]), "server right": _find_server_pid(servers[1]), "soak": os.getpid()},
-        )
+        pids = {f"server {side}": server.process.pid for side, server in zip(("left", "right"), servers, strict=True)}
+        processes = Processes(run.pid, {**pids, "soak": os.getpid()})
         _wait_for_poses(heard, run, log)
         if beside.page:
             processes.watch_all("browser", looks.enter_context(_open_page(beside.page)).process.pid)
@@ -206,16 +216,9 @@ def run_soak(
     return Soak(minutes, rows, heard.whole, processes, drops, read_offsets(status), report, log.stat().st_size)
 
 
-def _find_server_pid(server: MjpegProcess) -> int:
-    """Return a server's process."""
-    assert server.process.pid is not None
-    return server.process.pid
-
-
 def _open_page(port: int) -> Browser:
     """Open the page of the run."""
-    chromium = shutil.which("chromium") or shutil.which("google-chrome") or sys.exit("chromium is not installed")
-    browser = Browser(chromium)
+    browser = Browser(find_chromium())
     browser.open(f"http://127.0.0.1:{port}")
     browser.wait("poses", lambda: "poses / s" in browser.text(), 90.0)
     for process in psutil.Process(browser.process.pid).children(recursive=True):
@@ -309,31 +312,32 @@ def format_summary(found: Soak) -> str:
     """Return the figures of the whole run for a person."""
     heard, end_s = found.heard, 60.0 * found.minutes + 1.0
     warm_s = min(WARM_S, 0.25 * end_s)
-    lines = [
-        f"{heard.states.total()} poses in {found.minutes:g} min, {100.0 * heard.tracked:.2f} % tracked, {dict(heard.states)}"
-    ]
-    lines.append(f"longest time between two poses {heard.longest_gap_ms:.0f} ms; the run wrote {found.log_bytes} bytes of log")
-    lines.append("dropped: " + (", ".join(f"{count} {name}" for name, count in found.drops.items()) or "nothing"))
-    lines.append("time offset: " + (", ".join(f"{name} {value:.6g}" for name, value in found.offsets.items()) or "not told"))
-    lines.append(f"{'capture to publish [ms]':<24}{'p50':>8}{'p95':>8}{'p99':>8}")
-    lines += [f"    {stage:<20}" + "".join(f"{value:8.2f}" for value in heard.percentiles(stage)) for stage in heard.latencies_ms]
     by_second = compute_percentiles(heard.p95_by_second_ms, 50.0, 95.0, 100.0)
-    lines.append("p95 of a second [ms]: median {:.2f}, of the worst twentieth {:.2f}, worst {:.2f}".format(*by_second))
-    lines.append(
-        f"{'process':<24}{'CPU %':>8}{'RSS first':>11}{'last':>8}{'USS first':>11}{'last MB':>9}{'MB/h':>8}"
-        f"{'restarts':>9}{'threads':>9}"
-    )
+    stages = [{"ms": stage, **dict(zip(SHARES, heard.percentiles(stage), strict=True))} for stage in heard.latencies_ms]
+    processes = list[Row]()
     for name, watched in found.processes.watched.items():
-        if not watched.samples:
-            continue
-        first = next((sample for sample in watched.samples if sample[0] >= warm_s), watched.samples[0])
-        last = watched.samples[-1]
-        lines.append(
-            f"    {name:<20}{watched.cpu_percent(0.0, end_s):8.1f}{first[2]:11.1f}{last[2]:8.1f}{first[3]:11.1f}{last[3]:9.1f}"
-            f"{watched.growth_mb_h(warm_s):8.2f}{watched.n_restarts:9d}{watched.n_threads:9d}"
-        )
-    lines.append(f"(first: {warm_s:.0f} s after the first pose; the slope is that of USS from there on)")
-    return "\n".join([*lines, "report of the run:", *(f"    {line}" for line in found.report)])
+        if watched.samples:
+            first = next((sample for sample in watched.samples if sample[0] >= warm_s), watched.samples[0])
+            last, counts = watched.samples[-1], {"restarts": watched.n_restarts, "threads": watched.n_threads}
+            memory = {"RSS first": first[2], "RSS last": last[2], "USS first": first[3], "USS last": last[3]}
+            figures = {"CPU %": watched.cpu_percent(0.0, end_s), **memory, "MB/h": watched.growth_mb_h(warm_s)}
+            processes.append({"process": name, **figures, **counts})
+    memory_columns = number_columns(1, "CPU %", "RSS first", "RSS last", "USS first", "USS last")
+    lines = [
+        f"{heard.states.total()} poses in {found.minutes:g} min, {100.0 * heard.tracked:.2f} % tracked, {dict(heard.states)}",
+        f"longest time between two poses {heard.longest_gap_ms:.0f} ms; the run wrote {found.log_bytes} bytes of log",
+        "dropped: " + (", ".join(f"{count} {name}" for name, count in found.drops.items()) or "nothing"),
+        "time offset: " + (", ".join(f"{name} {value:.6g}" for name, value in found.offsets.items()) or "not told"),
+        "p95 of a second [ms]: median {:.2f}, of the worst twentieth {:.2f}, worst {:.2f}".format(*by_second),
+        *format_table((Column("ms"), *number_columns(2, *SHARES)), stages),
+        *format_table(
+            (Column("process"), *memory_columns, Column("MB/h", 2), *number_columns(0, "restarts", "threads")), processes
+        ),
+        f"(first: {warm_s:.0f} s after the first pose; MB/h: slope of USS from there on)",
+        "report of the run:",
+        *(f"    {line}" for line in found.report),
+    ]
+    return "\n".join(lines)
 
 
 def convert_to_json(found: Soak) -> dict[str, Any]:
@@ -353,11 +357,11 @@ def convert_to_json(found: Soak) -> dict[str, Any]:
     }
 
 
-def main(given: Sequence[str] | None = None) -> int:
+def main() -> None:
     """Run and print."""
     parser = build_parser(__doc__)
     parser.add_argument("--minutes", type=float, default=60.0)
-    parser.add_argument("--size", default="640x480", help="of the images (default 640x480)")
+    parser.add_argument("--size", type=parse_size, default=(640, 480), help="of the images (default 640x480)")
     parser.add_argument("--hz", type=float, default=60.0, help="frames a second of the cameras, 60 / n (default 60)")
     parser.add_argument("--viewer", action="store_true", help="with the viewer, its page open in Chromium")
     parser.add_argument("--record", action="store_true", help="record the session, pictures too")
@@ -365,10 +369,10 @@ def main(given: Sequence[str] | None = None) -> int:
     parser.add_argument("--no-style", action="store_true", help="no style is learned")
     parser.add_argument("--cpus", type=int, nargs="*", default=(), help="cores that the run may use; default all")
     parser.add_argument("--database", type=Path, help="motion database; default the built-in motions")
-    options = parser.parse_args(given)
+    options = parser.parse_args()
     with tempfile.TemporaryDirectory() as temporary:
         folder = Path(temporary)
-        scene = build_looped_scene(parse_size(options.size), find_database_file(options.database), folder)
+        scene = build_looped_scene(options.size, find_database_file(options.database), folder)
         every = max(1, round(scene.fps / options.hz))
         left, right = (jpegs[::every] for jpegs in scene.jpegs)
         scene = replace(scene, jpegs=(left, right), fps=scene.fps / every)
@@ -379,12 +383,11 @@ def main(given: Sequence[str] | None = None) -> int:
             tuple(options.cpus),
         )
         size_kb = sum(map(len, scene.jpegs[0])) / len(scene.jpegs[0]) / 1000
-        print(f"{options.size} at {scene.fps:g} Hz, rounds of {scene.round_s:.1f} s, images of {size_kb:.0f} kB", flush=True)
+        print(f"{scene.fps:g} Hz, rounds of {scene.round_s:.1f} s, images of {size_kb:.0f} kB", flush=True)
         found = run_soak(scene, options.minutes, options.database, folder, options.faults, beside)
     print(format_summary(found))
     write_json(options.json, convert_to_json(found))
-    return 0
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    run_main(main)

@@ -21,12 +21,21 @@ from pathlib import Path
 
 import numpy as np
 
-from benchmarks.report import build_parser, write_json
+from benchmarks.report import (
+    ROOT,
+    TablePrinter,
+    build_command,
+    build_parser,
+    group_rows,
+    number_columns,
+    run_main,
+    text_columns,
+    write_json,
+)
 from stream.protocol.messages import PoseMessage
 from stream.publish.subscriber import Subscriber
 from tests.support.ports import free_address
 
-HERE = Path(__file__).resolve().parents[2]
 WAIT_S = 600.0
 FOLDERS = ("config", "numerics", "database", "calibration", "capture", "reconstruct", "stream", "tools")
 SHORT: dict[str, tuple[tuple[str, ...], ...]] = {
@@ -53,20 +62,13 @@ class Start:
     cpu_s: float
 
 
-def build_command(*words: str) -> list[str]:
-    """Return a command line of duocap in the folder that it is started in."""
-    return [sys.executable, "-m", "tools.launch", *words]
-
-
-def build_environment() -> dict[str, str]:
-    """Return the environment, with bytecode."""
-    return {name: value for name, value in os.environ.items() if name != "PYTHONDONTWRITEBYTECODE"}
+ENVIRONMENT = {name: value for name, value in os.environ.items() if name != "PYTHONDONTWRITEBYTECODE"}
 
 
 def compile_modules(tree: Path) -> None:
     """Write the bytecode of a source folder."""
     folders = [name for name in FOLDERS if (tree / name).is_dir()]
-    subprocess.run([sys.executable, "-m", "compileall", "-q", *folders], cwd=tree, env=build_environment(), check=False)
+    subprocess.run([sys.executable, "-m", "compileall", "-q", *folders], cwd=tree, env=ENVIRONMENT, check=False)
 
 
 def time_command(tree: Path, environment: Mapping[str, str], *words: str) -> tuple[float, float]:
@@ -82,9 +84,7 @@ def time_first_pose(tree: Path, environment: Mapping[str, str]) -> tuple[float, 
     """Start the demo and wait for a pose; return wall seconds to it, and processor seconds of all until the demo has ended."""
     address = free_address()
     listener = Subscriber(address, ("pose",))
-    words = build_command(
-        "demo", "--headless", "--seconds", "4", "--set", f"stream.address={address}", "--set", "stream.service="
-    )
+    words = build_command("demo", "--headless", "--seconds", 4, "--set", f"stream.address={address}", "--set", "stream.service=")
     before, begun = _read_children_s(), time.perf_counter()
     run = subprocess.Popen(words, cwd=tree, env=environment, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
     try:
@@ -119,47 +119,45 @@ def measure_starts(trees: Sequence[Path], wanted: Sequence[str], style: Path, fo
     for what in (what for what in SHORT if what in wanted):
         for words in SHORT[what]:
             for tree in trees:
-                yield Start(f"{what}: {' '.join(words)}", tree.name, *time_command(tree, build_environment(), *words))
+                yield Start(f"{what}: {' '.join(words)}", tree.name, *time_command(tree, ENVIRONMENT, *words))
     points = folder / "points.toml"
     points.write_text(POINTS, "utf-8")
     for what in (what for what in ("demo", "style") if what in wanted):
         for state in ("cold", "warm"):
             for tree in trees:
                 caches = folder / f"{what} {tree.name} {again}"
-                environment = {**build_environment(), "NUMBA_CACHE_DIR": str(caches / "numba"), "XDG_CACHE_HOME": str(caches)}
+                environment = {**ENVIRONMENT, "NUMBA_CACHE_DIR": str(caches / "numba"), "XDG_CACHE_HOME": str(caches)}
                 out = ("--constraints", str(points), "--out", str(folder / "pose.csv"))
                 pose = ("style", "pose", str(style), *out)
                 figures = time_first_pose(tree, environment) if what == "demo" else time_command(tree, environment, *pose)
                 yield Start(f"{what}, {state}", tree.name, *figures)
 
 
-def main(given: Sequence[str] | None = None) -> int:
+def main() -> None:
     """Run and print, each start with the medians over its repetitions."""
     parser = build_parser(__doc__)
     parser.add_argument("--tree", type=Path, action="append", help="source folder, again for another (default this one)")
     parser.add_argument("--repeat", type=int, default=1, help="times that each is started (default 1)")
     parser.add_argument("--only", default="help,usage,demo,style", help="what to start")
-    options = parser.parse_args(given)
-    trees, found = [tree.resolve() for tree in options.tree or [HERE]], list[Start]()
+    options = parser.parse_args()
+    trees, found = [tree.resolve() for tree in options.tree or [ROOT]], list[Start]()
     for tree in trees:
         compile_modules(tree)
     with tempfile.TemporaryDirectory() as temporary:
         folder, wanted = Path(temporary), options.only.split(",")
         style = folder / "punches.style"
         if "style" in wanted:
-            time_command(HERE, build_environment(), "style", "train", "--builtin", "punches", "--out", str(style))
+            time_command(ROOT, ENVIRONMENT, "style", "train", "--builtin", "punches", "--out", str(style))
         for again in range(options.repeat):
             for start in measure_starts(trees, wanted, style, folder, again):
                 found.append(start)
                 print(f"  {start.what} of {start.tree}: {start.wall_s:.2f} s, processor {start.cpu_s:.2f} s", flush=True)
-    print(f"{'':<40}{'':<16}{'wall s':>8}{'processor s':>13}")
-    for what, tree in dict.fromkeys((start.what, start.tree) for start in found):
-        same = [start for start in found if (start.what, start.tree) == (what, tree)]
-        wall_s, cpu_s = (np.median([getattr(start, name) for start in same]) for name in ("wall_s", "cpu_s"))
-        print(f"{what:<40}{tree:<16}{wall_s:8.2f}{cpu_s:13.2f}")
+    table = TablePrinter((*text_columns("what", "tree"), *number_columns(2, "wall_s", "cpu_s")))
+    for same in group_rows(found, "what", "tree"):
+        medians = {name: float(np.median([getattr(start, name) for start in same])) for name in ("wall_s", "cpu_s")}
+        table.show({"what": same[0].what, "tree": same[0].tree, **medians})
     write_json(options.json, found)
-    return 0
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    run_main(main)

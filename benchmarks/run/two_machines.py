@@ -15,7 +15,6 @@ import signal
 import subprocess
 import sys
 import tempfile
-from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from functools import partial
 from pathlib import Path
@@ -24,11 +23,10 @@ from typing import Any
 import numpy as np
 import psutil
 
-from benchmarks.report import build_parser, write_json
+from benchmarks.report import ROOT, build_command, build_parser, run_main, write_json
 from benchmarks.run.namespaces import (
     CLOCK_OFFSET_S,
     NODE_HOST,
-    ROOT,
     RUN_HOST,
     Machines,
     find_unavailable_reason,
@@ -73,17 +71,16 @@ class TwoMachinesFigures:
     clock_track_ms: list[float]
 
 
-def main(given: Sequence[str] | None = None) -> int:
+def main() -> None:
     """Measure and print."""
-    arguments = parse_arguments(given)
+    arguments = parse_arguments()
     if arguments.inside is not None:
         figures = measure_run(arguments.inside, arguments.seconds, arguments.nodes == "both")
         print(json.dumps(asdict(figures)))
-        return 0
+        return
     signal.signal(signal.SIGTERM, lambda number, frame: sys.exit(143))  # nodes and namespaces go in any case
     if reason := find_unavailable_reason():
-        print(f"cannot play two machines here: {reason}", file=sys.stderr)
-        return 1
+        sys.exit(f"cannot play two machines here: {reason}")
     with tempfile.TemporaryDirectory(prefix="two-machines-") as name:
         folder = Path(name)
         prepare_folder(folder, arguments.seconds)
@@ -91,10 +88,9 @@ def main(given: Sequence[str] | None = None) -> int:
             figures = run_both(machines, folder, arguments)
     print_figures(figures, arguments)
     write_json(arguments.json, figures)
-    return 0
 
 
-def parse_arguments(given: Sequence[str] | None) -> argparse.Namespace:
+def parse_arguments() -> argparse.Namespace:
     """Read the command line."""
     parser = build_parser(__doc__)
     parser.add_argument("--delay-ms", type=float, default=20.0, help="each way")
@@ -103,7 +99,7 @@ def parse_arguments(given: Sequence[str] | None) -> argparse.Namespace:
     parser.add_argument("--seconds", type=float, default=30.0)
     parser.add_argument("--nodes", choices=("left", "both"), default="left")
     parser.add_argument("--inside", type=Path, default=None, help=argparse.SUPPRESS)
-    return parser.parse_args(given)
+    return parser.parse_args()
 
 
 def prepare_folder(folder: Path, seconds: float) -> None:
@@ -128,7 +124,7 @@ def run_both(machines: Machines, folder: Path, arguments: argparse.Namespace) ->
     nodes = []
     for side in sides:
         words = ["--camera", side, "--source", str(folder / "videos" / f"{side}.avi"), "--connect", RUN_HOST]
-        launch = [sys.executable, "-m", "tools.launch", "node", *words, "--set", f"stream.keys={folder / 'node'}"]
+        launch = build_command("node", *words, "--set", f"stream.keys={folder / 'node'}")
         nodes.append(subprocess.Popen(machines.at_node(*launch), cwd=ROOT))
     try:
         inside = ["-m", "benchmarks.run.two_machines", "--inside", str(folder), "--seconds", str(arguments.seconds)]
@@ -226,8 +222,8 @@ def print_figures(figures: TwoMachinesFigures, arguments: argparse.Namespace) ->
     print(f"poses {figures.poses} of {figures.frames} frames, tracked {100 * figures.tracked_share:.1f} %")
     print(f"joint error: mean {mean:.1f} mm, median {median:.1f}, p95 {p95:.1f}")
     print(f"drops: {figures.drops}; not sent for a full line: {figures.unsent}; silences over 0.1 s: {figures.silences}")
-    for name, (p50, p95, p99) in figures.latency_ms.items():
-        print(f"latency {name:>10}: p50 {p50:7.2f} ms  p95 {p95:7.2f}  p99 {p99:7.2f}")
+    for name, ms in figures.latency_ms.items():
+        print(f"latency {name:>10}, p50, p95, p99 [ms]:" + "".join(f"{value:9.2f}" for value in ms))
     mean, worst = figures.clock_error_ms
     print(f"clock offset against the truth of {CLOCK_OFFSET_S} s: mean |error| {mean:.3f} ms, worst {worst:.3f}")
     print(f"bound that is told: {figures.clock_bound_ms:.2f} ms; round trip {figures.rtt_ms:.2f} ms")
@@ -235,4 +231,4 @@ def print_figures(figures: TwoMachinesFigures, arguments: argparse.Namespace) ->
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    run_main(main)

@@ -1,1 +1,1 @@
-"""The pose stream: many and slow subscribers, recordings, malformed messages, VMC, the viewer."""
+"""The pose stream: malformed messages, the posing page, pictures of pages for the documents."""

@@ -9,7 +9,6 @@ gets fewer messages than were sent. Anything but acceptance or refusal ends the 
 
 import gc
 import multiprocessing
-import sys
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import islice
@@ -19,7 +18,7 @@ from time import monotonic, perf_counter
 import msgpack
 import psutil
 
-from benchmarks.report import build_parser, write_json
+from benchmarks.report import Column, TablePrinter, build_parser, number_columns, run_main, write_json
 from benchmarks.stream.fuzz_messages import generate_malformed_messages
 from benchmarks.stream.fuzz_samples import (
     BLOBS,
@@ -48,7 +47,6 @@ from stream.recording.recording import open_recording_bytes
 LAST_TURN = bytes(msgpack.packb({"t_ns": 1400, "turn": 1, "blobs": 0}))
 QUIET_S = 2.0  # without messages after the sender has ended
 WARM_S = 1.0
-COLUMNS = f"{'target':20s} {'sent':>8s} {'taken':>8s} {'/s':>7s} {'accepted':>9s} {'refused':>8s} {'MB warm':>8s} {'MB end':>7s}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,13 +60,6 @@ class FuzzFigures:
     refused: int
     warm_mb: float
     end_mb: float
-
-    def __str__(self) -> str:
-        """Return a line of the table."""
-        return (
-            f"{self.target:20s} {self.sent:8d} {self.accepted + self.refused:8d} {self.per_second:7.0f} "
-            f"{self.accepted:9d} {self.refused:8d} {self.warm_mb:8.1f} {self.end_mb:7.1f}"
-        )
 
 
 def _decode_report_payload(payload: bytes) -> Report:
@@ -127,22 +118,19 @@ DECODERS: dict[str, tuple[Callable[[bytes], object], Sequence[bytes]]] = {
 }
 
 
-def main(given: Sequence[str] | None = None) -> int:
+def main() -> None:
     """Measure and print."""
     parser = build_parser(__doc__)
     parser.add_argument("--messages", type=int, default=100_000, help="to each target")
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--only", action="append", choices=[*DECODERS, *SOCKETS], help="targets, otherwise all")
-    options = parser.parse_args(given)
-    print(COLUMNS)
-    found = []
+    options = parser.parse_args()
+    counts = number_columns(0, "sent", "per_second", "accepted", "refused")
+    table = TablePrinter((Column("target"), *counts, *number_columns(1, "warm_mb", "end_mb")))
     for name in options.only or [*DECODERS, *SOCKETS]:
         fuzz = fuzz_decoder if name in DECODERS else fuzz_socket
-        figures = fuzz(name, options.messages, options.seed)
-        found.append(figures)
-        print(figures, flush=True)
-    write_json(options.json, found)
-    return 0
+        table.add(fuzz(name, options.messages, options.seed))
+    write_json(options.json, table.rows)
 
 
 def fuzz_decoder(name: str, n_messages: int, seed: int) -> FuzzFigures:
@@ -209,4 +197,4 @@ def measure_memory_mb() -> float:
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    run_main(main)

@@ -4,10 +4,10 @@ import contextlib
 import socket as network
 import tempfile
 from collections.abc import Callable
+from dataclasses import dataclass
 from itertools import islice
 from pathlib import Path
 from time import monotonic_ns, sleep
-from typing import Protocol
 
 import zmq
 
@@ -21,6 +21,7 @@ from stream.publish.service import Service
 from stream.publish.subscriber import Subscriber
 from stream.publish.tuning import TuningState
 from stream.recording.outputs import RecordingSwitch
+from tests.support.ports import free_address
 from tests.support.stream_messages import POSE, SKELETON
 
 GREETING = b"\xff" + bytes(8) + b"\x7f\x03\x01NULL" + bytes(16) + b"\x00" + bytes(31)  # ZMTP 3.1
@@ -30,92 +31,68 @@ WAIT_MS = 10_000
 JOINED_MS = 20
 
 
-class Target(Protocol):
-    """A listening socket; address: where to send."""
+@dataclass(frozen=True, slots=True)
+class Target:
+    """A listening socket.
+
+    Attributes:
+        address: where to send.
+        turn: takes what came; returns how many messages were accepted and refused so far.
+        close: closes the socket.
+    """
 
     address: str
-
-    def turn(self) -> tuple[int, int]:
-        """Take what came; give how many were accepted and refused so far."""
-
-    def close(self) -> None:
-        """Close the socket."""
+    turn: Callable[[], tuple[int, int]]
+    close: Callable[[], None]
 
 
-class PublisherTarget:
-    """The publisher, which goes on publishing meanwhile."""
+def open_publisher() -> Target:
+    """Return the publisher, which goes on publishing meanwhile; accepted are requests for topics that there are."""
+    publisher = Publisher("tcp://127.0.0.1:0")
+    publisher.publish(SKELETON)
 
-    def __init__(self) -> None:
-        self._publisher = Publisher("tcp://127.0.0.1:0")
-        self._publisher.publish(SKELETON)
-        self.address = self._publisher.address
+    def turn() -> tuple[int, int]:
+        publisher.publish(POSE)
+        publisher.serve(monotonic_ns())
+        return publisher.n_subscriptions, publisher.n_malformed
 
-    def turn(self) -> tuple[int, int]:
-        """Publish and serve; give requests for topics that there are, and the others."""
-        self._publisher.publish(POSE)
-        self._publisher.serve(monotonic_ns())
-        return self._publisher.n_subscriptions, self._publisher.n_malformed
-
-    def close(self) -> None:
-        """Close the socket."""
-        self._publisher.close()
+    return Target(publisher.address, turn, publisher.close)
 
 
-class SubscriberTarget:
-    """A subscriber of a malicious publisher."""
+def open_subscriber() -> Target:
+    """Return a subscriber of a malicious publisher."""
+    subscriber, accepted = Subscriber(address := free_address()), list[object]()
 
-    def __init__(self) -> None:
-        with network.socket() as free:
-            free.bind(("127.0.0.1", 0))
-            self.address = f"tcp://127.0.0.1:{free.getsockname()[1]}"
-        self._subscriber = Subscriber(self.address)
-        self._n = 0
+    def turn() -> tuple[int, int]:
+        accepted.extend(True for _ in subscriber.receive(10))
+        return len(accepted), subscriber.n_malformed
 
-    def turn(self) -> tuple[int, int]:
-        """Hear what came."""
-        self._n += len(self._subscriber.receive(10))
-        return self._n, self._subscriber.n_malformed
-
-    def close(self) -> None:
-        """Close the socket."""
-        self._subscriber.close()
+    return Target(address, turn, subscriber.close)
 
 
-class InboxTarget:
-    """The socket on which the reconstruction receives blobs."""
+def open_inbox() -> Target:
+    """Return the socket on which the reconstruction receives blobs."""
+    inbox, accepted = Inbox(), list[object]()
 
-    def __init__(self) -> None:
-        self._inbox = Inbox()
-        self.address, self._n = self._inbox.address, 0
+    def turn() -> tuple[int, int]:
+        accepted.extend(True for _ in inbox.drain(10))
+        return len(accepted), inbox.n_malformed
 
-    def turn(self) -> tuple[int, int]:
-        """Take what came."""
-        self._n += len(self._inbox.drain(10))
-        return self._n, self._inbox.n_malformed
-
-    def close(self) -> None:
-        """Close the socket."""
-        self._inbox.close()
+    return Target(inbox.address, turn, inbox.close)
 
 
-class ServiceTarget:
-    """The service, with no stream to record, and cameras without names, whose settings are not saved."""
+def open_service() -> Target:
+    """Return the service, with no stream to record, and cameras without names, whose settings are not saved."""
+    tuning = TuningState(Settings(), 2)
+    folder = Path(tempfile.gettempdir())
+    service = Service("tcp://127.0.0.1:0", RecordingSwitch("s1"), folder, dict, tuning=tuning)
 
-    def __init__(self) -> None:
-        self._tuning = TuningState(Settings(), 2)
-        folder = Path(tempfile.gettempdir())
-        self._service = Service("tcp://127.0.0.1:0", RecordingSwitch("s1"), folder, dict, tuning=self._tuning)
-        self.address = self._service.address
+    def turn() -> tuple[int, int]:
+        sleep(0.01)  # in which its own thread works
+        tuning.asks()
+        return service.n_answered, service.n_malformed
 
-    def turn(self) -> tuple[int, int]:
-        """Let its own thread work, and pass on what cameras are asked for."""
-        sleep(0.01)
-        self._tuning.asks()
-        return self._service.n_answered, self._service.n_malformed
-
-    def close(self) -> None:
-        """Close the socket."""
-        self._service.close()
+    return Target(service.address, turn, service.close)
 
 
 def send_requests(address: str, n_messages: int, seed: int) -> None:
@@ -219,11 +196,11 @@ def send_raw(address: str, n_messages: int, seed: int) -> None:
 
 
 SOCKETS: dict[str, tuple[Callable[[], Target], Callable[[str, int, int], None]]] = {
-    "publisher": (PublisherTarget, send_requests),
-    "publisher, raw TCP": (PublisherTarget, send_raw),
-    "subscriber": (SubscriberTarget, send_stream),
-    "service": (ServiceTarget, send_service_requests),
-    "service, raw TCP": (ServiceTarget, send_raw),
-    "inbox": (InboxTarget, send_blobs),
-    "inbox, raw TCP": (InboxTarget, send_raw),
+    "publisher": (open_publisher, send_requests),
+    "publisher, raw TCP": (open_publisher, send_raw),
+    "subscriber": (open_subscriber, send_stream),
+    "service": (open_service, send_service_requests),
+    "service, raw TCP": (open_service, send_raw),
+    "inbox": (open_inbox, send_blobs),
+    "inbox, raw TCP": (open_inbox, send_raw),
 }

@@ -8,7 +8,6 @@ put to one time after the other, so that a slow machine draws the same.
 """
 
 import io
-import shutil
 import socket
 import subprocess
 import sys
@@ -21,10 +20,11 @@ import cv2
 import numpy as np
 from PIL import Image
 
-from benchmarks.report import build_parser
+from benchmarks.report import build_command, build_parser, find_chromium, run_main
 from config.arrays import Bytes
 from tests.support.ports import free_port
 from tests.support.viewer.browser import Browser
+from tests.support.viewer.start_player import CLOSE_NOTICES
 
 TPOSE_S, SECONDS = 2.0, 14.0
 SHOWN_S = (10.0, 15.0)  # of the take: a walk in a circle begins
@@ -35,8 +35,6 @@ AWAY_PX = (700, 680)  # where the mouse shows no hint
 QUALITY = 55  # of WebP; more shows no more
 DRAWN_S = 0.35  # until the page has drawn the moment it was put to
 START_S = 90.0
-# That drawing is slow, in words over the scene.
-CLOSE_NOTICES = "document.querySelectorAll('[class*=Notification-closeButton]').forEach(button => button.click())"
 SIMULATE = ("simulate", "demo", "--markers", "all_around", "--baseline", 2, "--pixel-noise", 0.3, "--tpose", TPOSE_S)
 SUBJECT = ("calibrate", "subject", "left.avi", "right.avi", "--rig", "rig.toml", "--markers", "all_around")
 REPLAY = ("replay", "left.avi", "right.avi", "--rig", "rig.toml", "--subject", "subject.toml", "--timestamps", "timestamps.csv")
@@ -44,14 +42,10 @@ REPLAY = ("replay", "left.avi", "right.avi", "--rig", "rig.toml", "--subject", "
 
 def run_duocap(folder: Path, *arguments: object) -> None:
     """Run a command of duocap in a folder; end with its words if it fails."""
-    done = subprocess.run(build_command(*arguments), cwd=folder, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
+    command = [str(Path(sys.executable).with_name("duocap")), *map(str, arguments)]
+    done = subprocess.run(command, cwd=folder, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
     if done.returncode:
         sys.exit(f"duocap {arguments[0]} failed: {done.stdout}")
-
-
-def build_command(*arguments: object) -> list[str]:
-    """Return a command of duocap for this interpreter."""
-    return [str(Path(sys.executable).with_name("duocap")), *map(str, arguments)]
 
 
 def make_take(work: Path) -> Path:
@@ -87,12 +81,11 @@ def list_shown_times() -> list[float]:
 
 def show_viewer(recording: Path) -> list[Bytes]:
     """Return what the viewer's page looks like at the times shown, RGB."""
-    chromium = shutil.which("chromium") or shutil.which("google-chrome") or sys.exit("chromium is not installed")
     port = free_port()
     options = ("--no-browser", "--port", port, "--theme", "dark", "--at", SHOWN_S[0])
     server = subprocess.Popen(build_command("view", recording, *options), stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
     try:
-        with Browser(chromium, PAGE_PX, VIEWER_SIZE[0] / PAGE_PX[0]) as browser:
+        with Browser(find_chromium(), PAGE_PX, VIEWER_SIZE[0] / PAGE_PX[0]) as browser:
             browser.wait("the page's server", lambda: is_served(port), START_S)
             browser.open(f"http://127.0.0.1:{port}")
             browser.wait("the player", lambda: "Repeat" in browser.text(), START_S)
@@ -146,4 +139,4 @@ def main() -> None:
 
 
 if __name__ == "__main__":
-    main()
+    run_main(main)

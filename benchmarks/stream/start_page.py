@@ -16,7 +16,7 @@ import cv2
 import numpy as np
 from PIL import Image
 
-from benchmarks.report import build_parser, parse_size, write_json
+from benchmarks.report import build_parser, find_chromium, parse_size, run_main, write_json
 from benchmarks.stream.pictures import run_duocap
 from calibration.board.pattern import board_from_text
 from calibration.formats.rig_toml import read_rig_toml
@@ -75,7 +75,7 @@ def main() -> None:
         shots: dict[str, bytes] = {}
         with (
             open_start_page(project, "--theme", options.theme) as url,
-            Browser("chromium", options.size, 1.0) as browser,
+            Browser(find_chromium(), options.size, 1.0) as browser,
         ):
 
             def look(name: str) -> None:
@@ -111,4 +111,4 @@ def _save(picture: bytes, file: Path) -> None:
 
 
 if __name__ == "__main__":
-    main()
+    run_main(main)

@@ -7,9 +7,9 @@ import numpy as np
 from calibration.camera import Rig
 from calibration.subject.subject import Subject
 from config.arrays import Floats
-from database.geometry.kinematics import compute_forward_kinematics
 from reconstruct.pose import Pose
 from tests.support.people import Table
+from tools.evaluate.states import compute_pose_joints
 
 
 @dataclass(frozen=True)
@@ -24,6 +24,4 @@ class Performance:
 
     def errors_m(self, poses: list[Pose]) -> Floats:
         """Return the distance of every joint of the first poses from the truth, (N, J)."""
-        rotvec, root = np.stack([pose.rotvec for pose in poses]), np.stack([pose.root_m for pose in poses])
-        found = compute_forward_kinematics(self.subject.skeleton, rotvec, root)[1]
-        return np.asarray(np.linalg.norm(found - self.joints[: len(poses)], axis=2))
+        return np.asarray(np.linalg.norm(compute_pose_joints(self.subject.skeleton, poses) - self.joints[: len(poses)], axis=2))

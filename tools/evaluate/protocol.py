@@ -82,13 +82,11 @@ LEAVE_OUT = (
 )
 
 
-def protocol_clip(stem: str | ProtocolClip) -> ProtocolClip:
-    """Return a query by its file stem; any clip of a subject that is left out as a whole is one. A query is returned as it is.
+def protocol_clip(stem: str) -> ProtocolClip:
+    """Return a query by its file stem; any clip of a subject that is left out as a whole is one.
 
     Raises DatabaseError: the clip is no query, the protocol's database contains it.
     """
-    if isinstance(stem, ProtocolClip):
-        return stem
     for clip in (*MAIN, *OTHERS):
         if clip.stem == stem:
             return clip
@@ -260,15 +258,20 @@ def contains(database: PoseDatabase, clip: ProtocolClip) -> bool:
 
 
 def measurable_clips(
-    database: PoseDatabase, stems: Sequence[str | ProtocolClip], default: Sequence[ProtocolClip]
+    database: PoseDatabase, asked: Sequence[ProtocolClip], default: Sequence[ProtocolClip]
 ) -> list[ProtocolClip]:
-    """Return the named clips, or those of `default` that the database does not contain, with a warning for the others.
+    """Return the clips that are asked for, or those of `default` that the database does not contain, warning of the others.
 
-    Raises DatabaseError: a named clip is no query, or the database contains it; or it contains all of `default`.
+    Args:
+        database: to measure with.
+        asked: clips, none for those of `default`.
+        default: clips that may be left out.
+
+    Raises DatabaseError: the database contains one that is asked for, or all of `default`.
     """
-    wanted = [protocol_clip(stem) for stem in stems] or list(default)
+    wanted = list(asked or default)
     known = [clip for clip in wanted if contains(database, clip)]
-    if known and (stems or len(known) == len(wanted)):
+    if known and (asked or len(known) == len(wanted)):
         raise DatabaseError(
             f"{database.path}: it holds {known[0].stem}, a query of the protocol; leave it out, or let it be built from --motion"
         )

@@ -6,7 +6,6 @@ T-pose and the transition to the clip's first pose. Images do not go through a v
 calibrated with two, as it must be; then only the left one is used.
 """
 
-import time
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
@@ -36,6 +35,7 @@ from tools.evaluate.parallel import run_tasks
 from tools.evaluate.protocol import END_TO_END, ProtocolClip, measurable_clips, open_for_clip, read_query
 from tools.evaluate.queries import query_angles
 from tools.evaluate.scores import LabelCheck, PoseScore, ScoredMotion, check_labels, score
+from tools.evaluate.tracking import track_views
 
 TPOSE_S = 3.0
 MIN_VISIBLE = 0.5  # share of a marker's disc that must be visible for the marker to count as seen
@@ -116,10 +116,14 @@ class RenderedResult:
     score: PoseScore
 
 
+def begin_of(clip: Clip, seconds: float) -> Clip:
+    """Return the beginning of a clip, its last frame at so many seconds; all of it for 0."""
+    return slice_clip(clip, 0, min(clip.n_frames, round(seconds * clip.fps) + 1) if seconds > 0 else clip.n_frames)
+
+
 def render(clip: Clip, options: RenderedOptions, settings: Settings) -> RenderedPerformance:
     """Draw a clip after a T-pose for 640x480 cameras at 60 Hz, two at least, and detect its markers. Raises DuocapError."""
-    if options.seconds > 0:
-        clip = slice_clip(clip, 0, min(clip.n_frames, round(options.seconds * clip.fps) + 1))
+    clip = begin_of(clip, options.seconds)
     scene = SimulatedScene(
         motion=clip.name,
         views=max(2, options.cameras),
@@ -162,15 +166,10 @@ def track(
     performer = rendered.performer
     pipeline = Pipeline(performer.rig, subject, database, settings)
     pipeline.warm()
-    marker_m = performer.markers_of(*performer.joints_at(rendered.seconds))
-    poses, labels, spent_s = [], [], 0.0
-    for views, true_m, shown in zip(rendered.views, marker_m, rendered.shown, strict=True):
-        begin_s = time.perf_counter()
-        poses.append(pipeline.step(views))
-        spent_s += time.perf_counter() - begin_s
-        assert pipeline.markers is not None
-        labels.append(check_labels(pipeline.markers, performer.rig, true_m, shown))
-    return poses, labels, len(poses) / spent_s
+    tracked = track_views(pipeline, rendered.views)
+    truth = zip(tracked.take.markers, performer.markers_of(*performer.joints_at(rendered.seconds)), rendered.shown, strict=True)
+    labels = [check_labels(frame, performer.rig, true_m, shown) for frame, true_m, shown in truth]
+    return list(tracked.take.poses), labels, 1e3 / float(tracked.step_ms.mean())
 
 
 def skeleton_error_mm(subject: Subject, performer: Performer) -> float:
@@ -242,13 +241,13 @@ def measure_rendered(
     settings: Settings,
     options: RenderedOptions,
     *,
-    clips: Sequence[str | ProtocolClip] = (),
+    clips: Sequence[ProtocolClip] = (),
     occlude: Sequence[float] = (0.0,),
     workers: WorkerPlan = ALONE,
 ) -> RenderedResults:
     """Measure clips with every share of markers hidden.
 
-    Raises DatabaseError: a clip is none of the protocol, or the database contains it.
+    Raises DatabaseError: the database contains a clip.
     """
     wanted = measurable_clips(open_database(database), clips, END_TO_END)
     tasks = [

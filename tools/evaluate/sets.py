@@ -10,90 +10,50 @@ from collections.abc import Sequence
 
 from config.errors import DatabaseError
 
-TUNING = {
-    "05_01": "walking",
-    "05_02": "dancing",
-    "05_12": "dancing",
-    "05_18": "dancing",
-    "07_05": "walking",
-    "07_08": "walking",
-    "07_12": "walking",
-    "09_06": "running",
-    "09_09": "running",
-    "09_12": "transitions",
-    "11_01": "everyday",
-    "14_02": "boxing",
-    "14_06": "everyday",
-    "14_10": "everyday",
-    "14_21": "climbing",
-    "14_24": "everyday",
-    "14_28": "everyday",
-    "14_33": "climbing",
-    "16_03": "jumping",
-    "16_05": "jumping",
-    "16_08": "transitions",
-    "16_15": "walking",
-    "16_18": "walking",
-    "16_45": "running",
-    "29_03": "everyday",
-    "29_07": "basketball",
-    "35_14": "walking",
-    "35_17": "running",
-    "38_01": "walking",
-    "135_02": "martial arts",
-    "135_04": "martial arts",
-    "135_11": "martial arts",
-    "HDM_bk_depositFloorR_007_120": "everyday",
-    "HDM_bk_grabHighR_005_120": "everyday",
-    "HDM_bk_hopBothLegs1hops_013_120": "hopping",
-    "HDM_bk_jogLeftCircle4StepsRstart_003_120": "running",
-    "HDM_bk_kickLFront1Reps_007_120": "martial arts",
-    "HDM_bk_rotateArmsBothBackward1Reps_005_120": "everyday",
-    "HDM_bk_squat1Reps_013_120": "everyday",
-    "HDM_bk_throwBasketball_004_120": "basketball",
-}
-TEST = {
-    "01_01": "jumping",
-    "01_02": "climbing",
-    "01_08": "climbing",
-    "02_01": "walking",
-    "02_04": "jumping",
-    "02_05": "boxing",
-    "02_06": "everyday",
-    "02_07": "sword",
-    "02_08": "sword",
-    "03_01": "walking",
-    "03_03": "walking",
-    "06_10": "basketball",
-    "06_13": "basketball",
-    "06_14": "basketball",
-    "10_04": "walking",
-    "32_01": "walking",
-    "43_01": "walking",
-    "49_02": "hopping",
-    "49_04": "jumping",
-    "49_06": "everyday",
-    "49_09": "dancing",
-    "49_18": "everyday",
-    "49_22": "dancing",
-    "55_02": "dancing",
-    "55_04": "walking",
-    "127_03": "running",
-    "127_04": "transitions",
-    "127_09": "running",
-    "127_14": "running",
-    "127_17": "transitions",
-    "127_21": "transitions",
-    "127_29": "transitions",
-    "HDM_dg_elbowToKnee1RepsLelbowStart_013_120": "everyday",
-    "HDM_dg_grabHighR_011_120": "everyday",
-    "HDM_dg_jogLeftCircle4StepsRstart_008_120": "running",
-    "HDM_dg_kickLFront1Reps_013_120": "martial arts",
-    "HDM_dg_lieDownFloor_011_120": "everyday",
-    "HDM_dg_rotateArmsBothBackward1Reps_009_120": "everyday",
-    "HDM_dg_sneak2StepsLStart_007_120": "walking",
-    "HDM_dg_squat1Reps_025_120": "everyday",
-}
+
+def _sort_clips(stems: dict[str, str]) -> dict[str, str]:
+    """Return the behaviours of clips by their stems, in the order of people and takes; stems: by behaviour."""
+    found = {stem: behaviour for behaviour, words in stems.items() for stem in words.split()}
+    return dict(sorted(found.items(), key=lambda item: (item[0].startswith("HDM"), len(item[0].partition("_")[0]), item[0])))
+
+
+TUNING = _sort_clips(
+    {
+        "walking": "05_01 07_05 07_08 07_12 16_15 16_18 35_14 38_01",
+        "dancing": "05_02 05_12 05_18",
+        "running": "09_06 09_09 16_45 35_17 HDM_bk_jogLeftCircle4StepsRstart_003_120",
+        "transitions": "09_12 16_08",
+        "everyday": (
+            "11_01 14_06 14_10 14_24 14_28 29_03 HDM_bk_depositFloorR_007_120 HDM_bk_grabHighR_005_120 "
+            "HDM_bk_rotateArmsBothBackward1Reps_005_120 HDM_bk_squat1Reps_013_120"
+        ),
+        "boxing": "14_02",
+        "climbing": "14_21 14_33",
+        "jumping": "16_03 16_05",
+        "basketball": "29_07 HDM_bk_throwBasketball_004_120",
+        "martial arts": "135_02 135_04 135_11 HDM_bk_kickLFront1Reps_007_120",
+        "hopping": "HDM_bk_hopBothLegs1hops_013_120",
+    }
+)
+TEST = _sort_clips(
+    {
+        "jumping": "01_01 02_04 49_04",
+        "climbing": "01_02 01_08",
+        "walking": "02_01 03_01 03_03 10_04 32_01 43_01 55_04 HDM_dg_sneak2StepsLStart_007_120",
+        "boxing": "02_05",
+        "everyday": (
+            "02_06 49_06 49_18 HDM_dg_elbowToKnee1RepsLelbowStart_013_120 HDM_dg_grabHighR_011_120 "
+            "HDM_dg_lieDownFloor_011_120 HDM_dg_rotateArmsBothBackward1Reps_009_120 HDM_dg_squat1Reps_025_120"
+        ),
+        "sword": "02_07 02_08",
+        "basketball": "06_10 06_13 06_14",
+        "hopping": "49_02",
+        "dancing": "49_09 49_22 55_02",
+        "running": "127_03 127_09 127_14 HDM_dg_jogLeftCircle4StepsRstart_008_120",
+        "transitions": "127_04 127_17 127_21 127_29",
+        "martial arts": "HDM_dg_kickLFront1Reps_013_120",
+    }
+)
 QUICK = (
     *("05_18", "07_08", "09_09", "14_02", "16_15", "HDM_bk_kickLFront1Reps_007_120"),
     *("01_01", "02_05", "02_06", "55_02", "127_04", "HDM_dg_jogLeftCircle4StepsRstart_008_120"),

@@ -7,6 +7,8 @@ from typing import Any
 import numpy as np
 
 from config.arrays import Bools, Floats
+from database.geometry.kinematics import compute_forward_kinematics
+from database.geometry.skeleton import Skeleton
 from reconstruct.pose import Pose, TrackingState
 
 FAR_MM = (50.0, 100.0, 200.0)  # mean errors of all joints that are counted
@@ -51,8 +53,15 @@ class JudgedPoses:
         return frames | count_states([self]).as_json()
 
 
-def judge_poses(poses: Sequence[Pose], error_m: Floats, fps: float) -> JudgedPoses:
-    """Return published poses beside the truth, of which their joints are off by error_m, (N, J) [m]."""
+def compute_pose_joints(skeleton: Skeleton, poses: Sequence[Pose]) -> Floats:
+    """Return the joints of poses, (N, J, 3) [m]."""
+    rotvec, root_m = np.array([pose.rotvec for pose in poses]), np.array([pose.root_m for pose in poses])
+    return compute_forward_kinematics(skeleton, rotvec, root_m)[1]
+
+
+def judge_poses(skeleton: Skeleton, poses: Sequence[Pose], true_m: Floats, fps: float) -> JudgedPoses:
+    """Return published poses beside the truth: true_m are the places of the joints, (N, J, 3) [m]."""
+    error_m = np.linalg.norm(compute_pose_joints(skeleton, poses) - true_m, axis=2)
     expected_m = np.stack([pose.error_m if len(pose.error_m) else np.full(error_m.shape[1], np.nan) for pose in poses])
     return JudgedPoses(tuple(pose.state for pose in poses), error_m, expected_m, fps)
 

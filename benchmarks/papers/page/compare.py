@@ -4,8 +4,8 @@ from collections.abc import Callable, Sequence
 
 import numpy as np
 
-from benchmarks.papers.frame import Row
 from benchmarks.papers.page.frame import Comparison
+from benchmarks.report import Row, group_rows
 
 Compare = Callable[[Sequence[Row]], list[Comparison]]
 OWN_SPARSE = ("k-svd", "all-poses")
@@ -34,11 +34,10 @@ def compare_dimensions(rows: Sequence[Row]) -> list[Comparison]:
 def compare_synthesis(rows: Sequence[Row]) -> list[Comparison]:
     """Return degrees per joint angle by behaviour: peers beside the paper's, then the paper's model and ours."""
     found = []
-    for behaviour in dict.fromkeys(row["behaviour"] for row in rows):
-        here = [row for row in rows if row["behaviour"] == behaviour]
-        means = {m: weigh_mean([row for row in here if row["method"] == m]) for m in dict.fromkeys(row["method"] for row in here)}
+    for here in group_rows(rows, "behaviour"):
+        means = {same[0]["method"]: weigh_mean(same) for same in group_rows(here, "method")}
         papers = {row["method"]: row["paper"] for row in here}
-        what = f"{behaviour}, {sum(row['frames'] for row in here if row['method'] == 'ours')} frames"
+        what = f"{here[0]['behaviour']}, {sum(row['frames'] for row in here if row['method'] == 'ours')} frames"
         for peer in ("NN", "LWR"):
             found.append(Comparison(f"{what}, {peer}", papers.get(peer), means.get(peer)))
         found.append(Comparison(f"{what}, m and rad", papers.get("paper"), means.get("paper-si")))
@@ -53,13 +52,12 @@ def compare_behaviours(figure: str) -> Compare:
 
     def compare(rows: Sequence[Row]) -> list[Comparison]:
         found, digits = [], 1 if figure == "mm" else 2
-        for behaviour in dict.fromkeys(row["behaviour"] for row in rows):
-            here = [row for row in rows if row["behaviour"] == behaviour]
+        for here in group_rows(rows, "behaviour"):
             nn, lwr, paper, ours = (
                 weigh_mean([row for row in here if row["method"] == m], figure) for m in ("NN", "LWR", "paper", "ours")
             )
             frames = sum(row["frames"] for row in here if row["method"] == "ours")
-            what = f"{behaviour}, {frames} frames, {figure}; NN {nn:.{digits}f}, LWR {lwr:.{digits}f}"
+            what = f"{here[0]['behaviour']}, {frames} frames, {figure}; NN {nn:.{digits}f}, LWR {lwr:.{digits}f}"
             found.append(Comparison(what, None, paper, ours, digits=digits))
         return found
 
@@ -76,13 +74,13 @@ def compare_restoring(task: str, halves: str) -> Compare:
 
     def compare(rows: Sequence[Row]) -> list[Comparison]:
         found = []
-        for data in dict.fromkeys(row["data"] for row in rows):
-            here = {row["model"]: row for row in rows if (row["data"], row["task"], row["halves"]) == (data, task, halves)}
+        for same in group_rows(rows, "data"):
+            here = {row["model"]: row for row in same if (row["task"], row["halves"]) == (task, halves)}
             if "omp" in here:
                 best = min(
                     (here[name] for name in OWN_SPARSE if name in here), key=lambda row: float(row["error"]), default=here["omp"]
                 )
-                what = f"{data} (for {here['omp']['stands for']}): {name_best(list(here.values()))}"
+                what = f"{same[0]['data']} (for {here['omp']['stands for']}): {name_best(list(here.values()))}"
                 error = compute_standard_error(best["errors"])
                 found.append(Comparison(what, here["omp"]["paper"], here["omp"]["error"], best["error"], error, digits=4))
         return found
@@ -109,14 +107,11 @@ def compare_atoms(task: str) -> Compare:
 
     def compare(rows: Sequence[Row]) -> list[Comparison]:
         found = []
-        for key in dict.fromkeys((row["data"], row["halves"], row["K"]) for row in rows if row["task"] == task):
-            data, halves, K = key
-            omp, ours = (find_row(rows, data=data, halves=halves, K=K, task=task, model=model) for model in ("omp", "k-svd"))
+        for here in group_rows((row for row in rows if row["task"] == task), "data", "halves", "K"):
+            omp, ours, rival = (find_row(here, model=model) for model in ("omp", "k-svd", "local-pca"))
             if omp and ours:
-                error, what = compute_standard_error(ours["errors"]), f"{data}, {halves}, K = {K}"
-                best = name_best([row for row in rows if (row["data"], row["halves"], row["K"], row["task"]) == (*key, task)])
-                found.append(Comparison(f"{what}: {best}", None, omp["error"], ours["error"], error, digits=4))
-                rival = find_row(rows, data=data, halves=halves, K=K, task=task, model="local-pca")
+                error, what = compute_standard_error(ours["errors"]), f"{omp['data']}, {omp['halves']}, K = {omp['K']}"
+                found.append(Comparison(f"{what}: {name_best(here)}", None, omp["error"], ours["error"], error, digits=4))
                 if rival:
                     found.append(Comparison(f"{what}, local PCA", None, None, rival["error"], digits=4, rival=True))
         return found
@@ -129,14 +124,12 @@ def compare_models(halves: str) -> Compare:
 
     def compare(rows: Sequence[Row]) -> list[Comparison]:
         found = []
-        for task in dict.fromkeys(row["task"] for row in rows):
-            here = [row for row in rows if (row["task"], row["halves"]) == (task, halves)]
-            for model in dict.fromkeys(row["model"] for row in here):
-                errors = [row["error"] for row in here if row["model"] == model]
-                papers = [row["paper"] for row in here if row["model"] == model and row["paper"] is not None]
-                mean, paper = float(np.mean(errors)), float(np.mean(papers)) if papers else None
-                ours = model in OWN_SPARSE
-                found.append(Comparison(f"{task}, {model}", paper, None if ours else mean, mean if ours else None, digits=4))
+        for of_task in group_rows(rows, "task"):
+            for here in group_rows((row for row in of_task if row["halves"] == halves), "model"):
+                papers = [row["paper"] for row in here if row["paper"] is not None]
+                mean, paper = float(np.mean([row["error"] for row in here])), float(np.mean(papers)) if papers else None
+                what, ours = f"{here[0]['task']}, {here[0]['model']}", here[0]["model"] in OWN_SPARSE
+                found.append(Comparison(what, paper, None if ours else mean, mean if ours else None, digits=4))
         return found
 
     return compare
@@ -157,10 +150,10 @@ def compare_search(rows: Sequence[Row]) -> list[Comparison]:
 def compare_missing(rows: Sequence[Row]) -> list[Comparison]:
     """Return millimetres of joints with markers missing: the paper's f over the active set, and ours."""
     found = []
-    for take, hidden in dict.fromkeys((row["take"], row["hidden %"]) for row in rows):
-        here = {row["model"]: row for row in rows if (row["take"], row["hidden %"]) == (take, hidden)}
+    for same in group_rows(rows, "take", "hidden %"):
+        here, hidden = {row["model"]: row for row in same}, same[0]["hidden %"]
         hides = f"{hidden:.0f} % of {here['style']['markers']} markers hidden" if hidden else "only its own gaps"
-        what = f"{take}: {hides}, {here['style']['frames']} frames, mm"
+        what = f"{same[0]['take']}: {hides}, {here['style']['frames']} frames, mm"
         found.append(Comparison(what, None, here["paper's f"]["mm"], here["style"]["mm"], digits=1))
         found.append(Comparison(f"{what}, local model", None, None, here["local"]["mm"], digits=1, rival=True))
     return found
@@ -178,31 +171,28 @@ def compare_blends(rows: Sequence[Row]) -> list[Comparison]:
 def compare_keys(rows: Sequence[Row]) -> list[Comparison]:
     """Return millimetres of joints of motion from keyed curves; in the paper's place, frames posed alone."""
     found = []
-    for behaviour, apart_s in dict.fromkeys((row["behaviour"], row["keys every s"]) for row in rows):
-        pair = [find_row(rows, behaviour=behaviour, method=m, **{"keys every s": apart_s}) for m in ("frames alone", "motion")]
-        what = f"{behaviour}, keys every {apart_s:g} s, {pair[1]['frames']} frames, mm"
-        found.append(Comparison(what, None, pair[0]["mm"], pair[1]["mm"], digits=1))
+    for here in group_rows(rows, "behaviour", "keys every s"):
+        alone, motion = (find_row(here, method=method) for method in ("frames alone", "motion"))
+        what = f"{motion['behaviour']}, keys every {motion['keys every s']:g} s, {motion['frames']} frames, mm"
+        found.append(Comparison(what, None, alone["mm"], motion["mm"], digits=1))
     return found
 
 
 def compare_switches(rows: Sequence[Row]) -> list[Comparison]:
     """Return millimetres and frames a second of each switch, means over behaviours; the paper's 23 beside."""
     found = []
-    for given, style in dict.fromkeys((row["given"], row["style"]) for row in rows):
-        here, ours = [row for row in rows if (row["given"], row["style"]) == (given, style)], style == "as it is"
+    for here in group_rows(rows, "given", "style"):
+        given, style = here[0]["given"], here[0]["style"]
         what = f"{len(here)} behaviours, {given}, {style}, {sum(row['poses'] for row in here)} poses"
-        row = {name: float(np.mean([one[name] for one in here])) for name in ("mm", "cold ms", "warm ms")}
-        row["error"] = compute_standard_error([one["mm"] for one in here])
-        mm, rate = row["mm"], 1e3 / row["warm ms"]
+        mm, cold_ms, warm_ms = (float(np.mean([row[name] for row in here])) for name in ("mm", "cold ms", "warm ms"))
         if style == "paper's f":
             found.append(Comparison(f"{what}, mm", None, mm, digits=1))
         else:
-            found.append(Comparison(f"{what}, mm", None, None, mm, row["error"], digits=1))
-        if ours:
-            found.append(Comparison(f"{what}, poses a second from the last", 23.0, None, rate, digits=0, more=True))
-            found.append(
-                Comparison(f"{what}, poses a second from nothing", 23.0, None, 1e3 / row["cold ms"], digits=0, more=True)
-            )
+            error = compute_standard_error([row["mm"] for row in here])
+            found.append(Comparison(f"{what}, mm", None, None, mm, error, digits=1))
+        if style == "as it is":
+            for start, ms in (("the last", warm_ms), ("nothing", cold_ms)):
+                found.append(Comparison(f"{what}, poses a second from {start}", 23.0, None, 1e3 / ms, digits=0, more=True))
     return found
 
 
@@ -222,9 +212,9 @@ def compare_balls(rows: Sequence[Row]) -> list[Comparison]:
 def compare_mixture(rows: Sequence[Row]) -> list[Comparison]:
     """Return degrees by what the database holds."""
     found = []
-    for clip, database in dict.fromkeys((row["clip"], row["database"]) for row in rows):
-        paper, ours = (find_row(rows, clip=clip, database=database, method=method) for method in ("paper", "ours"))
-        what = f"{clip} {ours['behaviour']}, {database} ({ours['poses']} poses)"
+    for here in group_rows(rows, "clip", "database"):
+        paper, ours = (find_row(here, method=method) for method in ("paper", "ours"))
+        what = f"{ours['clip']} {ours['behaviour']}, {ours['database']} ({ours['poses']} poses)"
         found.append(Comparison(what, None, paper.get("deg"), ours["deg"]))
     return found
 
@@ -245,10 +235,10 @@ def compare_one_camera(rows: Sequence[Row]) -> list[Comparison]:
 def compare_swordplay(rows: Sequence[Row]) -> list[Comparison]:
     """Return millimetres of joints by how the sword is used; of the hand behind, and degrees of the sword, named in the row."""
     found = []
-    for clip, way in dict.fromkeys((row["clip"], row["way"]) for row in rows):
-        paper, ours = (find_row(rows, clip=clip, way=way, model=model) for model in ("paper", "ours"))
+    for here in group_rows(rows, "clip", "way"):
+        paper, ours = (find_row(here, model=model) for model in ("paper", "ours"))
         hand = f"hand behind {ours['other hand mm']:.1f} mm, sword {ours['sword deg']:.1f} degrees"
-        what = f"{clip}, {ours['frames']} frames, {way}: {hand}; joints, mm"
+        what = f"{ours['clip']}, {ours['frames']} frames, {ours['way']}: {hand}; joints, mm"
         found.append(Comparison(what, None, paper["mm"], ours["mm"], digits=1))
     return found
 

@@ -3,7 +3,7 @@
 import json
 from collections.abc import Sequence
 
-from benchmarks.papers.frame import Row
+from benchmarks.report import Row
 from tools.evaluate.figures import convert_to_plain
 
 LONGEST = 8  # values of a list that is kept of a row

@@ -4,7 +4,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 
-from benchmarks.papers.frame import Row
+from benchmarks.report import Row
 
 EQUAL = 0.05  # of the paper's figure: what is nearer than this is as good, or nearer than two standard errors
 

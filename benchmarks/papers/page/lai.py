@@ -2,10 +2,10 @@
 
 from collections.abc import Sequence
 
-from benchmarks.papers.frame import Row
 from benchmarks.papers.page.compare import Compare, compare_models, compare_restoring
 from benchmarks.papers.page.frame import Comparison, PageItem, PaperPage
 from benchmarks.papers.restoring_poses import Halves, Task
+from benchmarks.report import Row
 
 ABOUT = """Noise and errors are in standardised coordinates, 19 joints; the paper does not say how it standardises.
 *Paper's model here* is K-SVD with 500 atoms, or as many as there are training poses, coded by orthogonal

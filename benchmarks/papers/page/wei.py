@@ -2,8 +2,8 @@
 
 from collections.abc import Sequence
 
-from benchmarks.papers.frame import Row
 from benchmarks.papers.page.frame import Comparison, PageItem, PaperPage
+from benchmarks.report import Row
 
 ABOUT = """Where a figure of ours comes from: [physics](evaluation-physics.md); every example with a strip and what is wrong in
 it: [gallery](gallery.md). In the paper the user gives the contacts of the whole motion; here they are found. The paper's

@@ -15,7 +15,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from benchmarks.report import build_parser, write_json
+from benchmarks.report import build_parser, run_main, write_json
 from config.arrays import Floats
 from config.joints import JOINT_INDEX, JOINTS
 from config.settings import Settings
@@ -143,4 +143,4 @@ def main() -> None:
 
 
 if __name__ == "__main__":
-    main()
+    run_main(main)

@@ -11,16 +11,16 @@ where a graphics card does it; with --draw a second time with them.
 
 import os
 import time
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from itertools import product
 from pathlib import Path
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
-from benchmarks.report import build_parser, write_json
+from benchmarks.report import build_parser, compute_percentiles, run_main, write_json
 from benchmarks.stream.posing.page import PosePage
+from config.arrays import Floats
 from config.joints import JOINT_INDEX
 from config.settings import Settings
 from stream.posing.document import check_point
@@ -57,7 +57,6 @@ for (const name of ['drawElements', 'drawArrays', 'drawElementsInstanced', 'draw
 START_PX, CENTRE_PX, RADIUS_PX = (384.0, 344.0), (330.0, 240.0), 45.0
 TURN_S, WARM_S = 3.0, 6.0
 ANSWER_S = 3.0
-Floats = NDArray[np.float64]
 
 
 @dataclass(frozen=True)
@@ -70,11 +69,11 @@ class DragLatency:
     model: str
     draws: bool
     moves: int
-    arrival_ms: tuple[float, float]
-    drawn_ms: tuple[float, float]
-    steady_ms: tuple[float, float]
+    arrival_ms: tuple[float, ...]
+    drawn_ms: tuple[float, ...]
+    steady_ms: tuple[float, ...]
     bodies_hz: float
-    program_ms: tuple[float, float]
+    program_ms: tuple[float, ...]
 
 
 def compute_circle_point(angle: float) -> tuple[float, float]:
@@ -105,12 +104,11 @@ def measure_drag(model: str, files: list[str], steps: int, draws: bool) -> DragL
         browser.mouse("mouseReleased", *compute_circle_point(0.0), 0)
     arrival, drawn = np.array(single).T
     cost_ms = measure_program_ms(model, files, steps)
-    return DragLatency(
-        model, draws, len(single), compute_p50_p95(arrival), compute_p50_p95(drawn), compute_p50_p95(steady), bodies_hz, cost_ms
-    )
+    times = (compute_percentiles(values, 50, 95) for values in (arrival, drawn, steady))
+    return DragLatency(model, draws, len(single), *times, bodies_hz, cost_ms)
 
 
-def measure_program_ms(model: str, files: list[str], steps: int) -> tuple[float, float]:
+def measure_program_ms(model: str, files: list[str], steps: int) -> tuple[float, ...]:
     """Return the processor time of the program for a move, from the drag to the messages, p50 and p95 [ms].
 
     Args:
@@ -132,7 +130,7 @@ def measure_program_ms(model: str, files: list[str], steps: int) -> tuple[float,
         app.update()
         times_s.append(time.process_time() - begin_s)
     app.close()
-    return compute_p50_p95(1e3 * np.array(times_s[20:]))
+    return compute_percentiles(1e3 * np.array(times_s[20:]), 50, 95)
 
 
 def time_one_move(page: PosePage, angle: float) -> tuple[float, float] | None:
@@ -183,11 +181,6 @@ def find_angle(page: PosePage, hand_m: list[float]) -> float:
     return float(np.arctan2(y - CENTRE_PX[1], x - CENTRE_PX[0]))
 
 
-def compute_p50_p95(values: Floats) -> tuple[float, float]:
-    """Return p50 and p95."""
-    return float(np.percentile(values, 50)), float(np.percentile(values, 95))
-
-
 def main() -> None:
     """Measure and print."""
     parser = build_parser(__doc__)
@@ -199,7 +192,7 @@ def main() -> None:
     rows = []
     for model, draws in product(options.models.split(","), (False, True) if options.draw else (False,)):
         row = measure_drag(model, options.files, options.steps, draws)
-        rows.append(asdict(row))
+        rows.append(row)
         parts = {"arrival": row.arrival_ms, "drawn": row.drawn_ms, "steady": row.steady_ms, "program": row.program_ms}
         words = "  ".join(f"{name} {p50:.0f} / {p95:.0f}" for name, (p50, p95) in parts.items())
         how = "with" if draws else "without"
@@ -209,4 +202,4 @@ def main() -> None:
 
 
 if __name__ == "__main__":
-    main()
+    run_main(main)

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 import numpy as np
 from scipy.spatial.transform import Rotation, Slerp
 
-from benchmarks.report import build_parser, write_json
+from benchmarks.report import TablePrinter, build_parser, number_columns, run_main, text_columns, write_json
 from config.arrays import Floats
 from config.joints import JOINT_INDEX, JOINTS
 from config.settings import Settings
@@ -35,6 +35,7 @@ CASES: tuple[tuple[str, float, tuple[str, ...]], ...] = (
     ("side_steps", 0.4, ()),
 )
 BEGIN_S, INTERVALS = 1.0, 4
+FIGURES = ("off", "p95", "acc", "held")
 
 
 @dataclass(frozen=True)
@@ -88,12 +89,9 @@ def measure_motion(case: KeyedMotion, joint_m: Floats) -> dict[str, float]:
         held_mm.append(
             1e3 * float(np.linalg.norm(joint_m[:, row] - KeyedCurve(np.array(times_s), at_keys_m).at(seconds), axis=1).max())
         )
-    return {
-        "off": float(off_mm.mean()),
-        "p95": float(np.percentile(off_mm, 95)),
-        "acc": float(np.linalg.norm(np.diff(joint_m, 2, axis=0), axis=2).max()) * SHOWN_HZ**2,
-        "held": max(held_mm),
-    }
+    acceleration = float(np.linalg.norm(np.diff(joint_m, 2, axis=0), axis=2).max()) * SHOWN_HZ**2
+    figures = (float(off_mm.mean()), float(np.percentile(off_mm, 95)), acceleration, max(held_mm))
+    return dict(zip(FIGURES, figures, strict=True))
 
 
 def main() -> None:
@@ -101,25 +99,21 @@ def main() -> None:
     parser = build_parser(__doc__)
     parser.add_argument("--models", default=",".join(MODELS))
     options = parser.parse_args()
-    results: dict[str, dict[str, dict[str, float]]] = {}
-    for name in options.models.split(","):
+    table = TablePrinter((*text_columns("model", "motion"), *number_columns(1, *FIGURES)))
+    for n, name in enumerate(options.models.split(",")):
         poser = MODELS[name](PoseTask(Settings(), model=name)).poser
         cases = [build_case(*case, poser.skeleton) for case in CASES]
-        results.setdefault(
-            "interpolated", {each.name: measure_motion(each, interpolate_keys(each, poser.skeleton)) for each in cases}
-        )
-        results[name] = {
-            each.name: measure_motion(each, solve_keyframe_motion(each.document, poser).take.positions_m()) for each in cases
-        }
-    for name, rows in results.items():
-        for motion, row in rows.items():
-            print(f"{name:12} {motion:10} " + "  ".join(f"{what} {value:6.1f}" for what, value in row.items()))
-        print(
-            f"{name:12} {'mean':10} "
-            + "  ".join(f"{what} {np.mean([row[what] for row in rows.values()]):6.1f}" for what in ("off", "p95", "acc", "held"))
-        )
-    write_json(options.json, results)
+        found = {name: [solve_keyframe_motion(case.document, poser).take.positions_m() for case in cases]}
+        if n == 0:
+            found = {"interpolated": [interpolate_keys(case, poser.skeleton) for case in cases]} | found
+        for model, motions in found.items():
+            rows = [measure_motion(case, joint_m) for case, joint_m in zip(cases, motions, strict=True)]
+            for case, row in zip(cases, rows, strict=True):
+                table.add({"model": model, "motion": case.name, **row})
+            means = {name: float(np.mean([row[name] for row in rows])) for name in FIGURES}
+            table.add({"model": model, "motion": "mean", **means})
+    write_json(options.json, table.rows)
 
 
 if __name__ == "__main__":
-    main()
+    run_main(main)

@@ -1,7 +1,6 @@
 """`duocap pose` in a process of its own, and a Chromium that shows it."""
 
 import re
-import shutil
 import subprocess
 import sys
 import tempfile
@@ -12,7 +11,9 @@ from types import TracebackType
 
 import numpy as np
 
+from benchmarks.report import build_command, find_chromium
 from config.arrays import Floats
+from stream.posing.page.picture import IN_TURN
 from stream.posing.page.scene import LOOK_AT_M, LOOK_FROM_M, UP
 from stream.viewer.scene.framing import FOV_RAD
 from tests.support.ports import free_port
@@ -40,11 +41,10 @@ class PosePage:
         size: tuple[int, int] = SIZE,
         theme: str = "dark",
     ) -> None:
-        chromium = shutil.which("chromium") or shutil.which("google-chrome") or sys.exit("chromium is not installed")
-        command = [sys.executable, "-m", "tools.launch", "pose", "--no-browser", "--port", str(free_port()), "--theme", theme]
+        command = build_command("pose", "--no-browser", "--port", free_port(), "--theme", theme, *arguments)
         self._log = tempfile.TemporaryFile("w+")  # noqa: SIM115
-        self._server = subprocess.Popen([*command, *map(str, arguments)], stdout=self._log, stderr=subprocess.STDOUT)
-        self.browser = Browser(chromium, size, scale)
+        self._server = subprocess.Popen(command, stdout=self._log, stderr=subprocess.STDOUT)
+        self.browser = Browser(find_chromium(), size, scale)
         if script:
             self.browser.call("Page.addScriptToEvaluateOnNewDocument", source=script)
 
@@ -81,6 +81,19 @@ class PosePage:
         width, height = self.canvas()
         focal_px = 0.5 * height / np.tan(0.5 * FOV_RAD)
         return float(0.5 * width + focal_px * x / z), float(0.5 * height + focal_px * y / z)
+
+    def click_joints(self, at_px: Floats, begin: int = 0, end: int = len(IN_TURN)) -> None:
+        """Click some of the joints that the page asks for.
+
+        Args:
+            at_px: where all of them are, (P, 2) [px of the page].
+            begin: the first.
+            end: the one after the last.
+        """
+        for n in range(begin, end):
+            self.browser.click_at(*at_px[n].tolist())
+            said = f"({n + 1} of {len(IN_TURN)})" if n + 1 < len(IN_TURN) else f"{len(IN_TURN)} joints are clicked"
+            self.browser.wait(said, lambda said=said: said in self.browser.text())  # type: ignore[misc]
 
     def save_picture(self, file: Path) -> None:
         """Save what the page looks like."""

@@ -11,7 +11,7 @@ Errors are means over the joints; a pose has succeeded with at most 50 mm, the h
 
 import time
 from collections.abc import Iterator, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from pathlib import Path
 
 import cv2
@@ -19,7 +19,7 @@ import numpy as np
 
 from benchmarks.papers.posing_cases import PersonPoses, PoseQuery, TakeSplit, held_out_poses, pose_pool, read_ranges, splits
 from benchmarks.papers.posing_peers import damped_least_squares, nearest
-from benchmarks.report import build_parser, write_json
+from benchmarks.report import Column, TablePrinter, build_parser, group_rows, number_columns, run_main, write_json
 from benchmarks.stream.posing.latency import NOT_DRAWN
 from benchmarks.stream.posing.page import PosePage
 from calibration.camera import Camera, Rig
@@ -154,10 +154,7 @@ def pose_in_page(
                 + rng.normal(0.0, noise_px, exact.shape)
             )
             begin_s = time.monotonic()
-            for n, (x, y) in enumerate(at_page):
-                page.browser.click_at(float(x), float(y))
-                said = f"({n + 1} of {len(IN_TURN)})" if n + 1 < len(IN_TURN) else f"{len(IN_TURN)} joints are clicked"
-                page.browser.wait(said, lambda said=said: said in page.browser.text())  # type: ignore[misc]
+            page.click_joints(at_page)
             seconds = time.monotonic() - begin_s
             if shots is not None:
                 time.sleep(4.0)
@@ -211,14 +208,12 @@ def measure_behaviour(case: Behaviour, rig: Path, work: Path, noise_px: float, s
 
 def print_table(runs: Sequence[PictureRun]) -> None:
     """Print medians and how many succeeded."""
-    print(f"{'':14} {'world mm':>9} {'hips mm':>9} {'worst':>7} {'degrees':>8} {'off px':>7} {'succeeded':>10}")
-    for method in dict.fromkeys(run.method for run in runs):
-        rows = [run for run in runs if run.method == method]
-        world, hips, turn, off = (
-            np.median([getattr(run, name) for run in rows]) for name in ("world_mm", "hips_mm", "turn_deg", "off_px")
-        )
-        worst, good = max(run.hips_mm for run in rows), sum(run.succeeded for run in rows)
-        print(f"{method:14} {world:9.1f} {hips:9.1f} {worst:7.1f} {turn:8.1f} {off:7.1f} {good:>5} of {len(rows)}")
+    names = ("world_mm", "hips_mm", "turn_deg", "off_px")
+    table = TablePrinter((Column("method"), *number_columns(1, *names, "worst"), Column("succeeded")))
+    for rows in group_rows(runs, "method"):
+        medians = {name: float(np.median([getattr(run, name) for run in rows])) for name in names}
+        good = f"{sum(run.succeeded for run in rows)} of {len(rows)}"
+        table.show({"method": rows[0].method, **medians, "worst": max(run.hips_mm for run in rows), "succeeded": good})
 
 
 def main() -> None:
@@ -243,8 +238,8 @@ def main() -> None:
             errors = f"{run.world_mm:6.0f} {run.hips_mm:6.0f} mm {run.turn_deg:5.1f} deg {run.off_px:5.0f} px"
             print(f"{run.behaviour:11} {run.number} {run.method:14} {errors} {run.seconds:5.1f} s", flush=True)
     print_table(runs)
-    write_json(options.json, [asdict(run) for run in runs])
+    write_json(options.json, runs)
 
 
 if __name__ == "__main__":
-    main()
+    run_main(main)

@@ -17,8 +17,7 @@ from pathlib import Path
 import cv2
 import numpy as np
 
-from benchmarks.report import build_parser
-from benchmarks.stream.pictures import CLOSE_NOTICES
+from benchmarks.report import build_parser, run_main
 from benchmarks.stream.posing.page import SIZE, PosePage
 from benchmarks.stream.posing.pictures import draw_picture
 from calibration.placement import intrinsics_from_fov, make_camera_looking_at
@@ -31,6 +30,7 @@ from reconstruct.models.style.learn.train import LearnOptions, fit_style
 from stream.posing.document import StoredPose, compute_joint_positions_m, create_document
 from stream.posing.page.picture import FOLLOWS_FROM, IN_TURN
 from stream.posing.session_file import read_posing_session, write_posing_session
+from tests.support.viewer.start_player import CLOSE_NOTICES
 
 SCALE = 0.75  # drawn pixels to those of the page
 SIZES = (SIZE, (1600, 900))
@@ -125,16 +125,16 @@ def open_page(files: list[Path], look: Look) -> PosePage:
 def show_picture(look: Look, work: Path) -> None:
     """Show clicks in a picture of a camera that stands where one set by hand does."""
     with open_picture(look, work, FRONT_M) as (page, clicks):
-        click_joints(page, clicks, 0, FOLLOWS_FROM)
+        page.click_joints(clicks, 0, FOLLOWS_FROM)
         keep_picture(page, look, "posing-clicks")
-        click_joints(page, clicks, FOLLOWS_FROM, len(IN_TURN))
+        page.click_joints(clicks, FOLLOWS_FROM)
         keep_picture(page, look, "posing-picture")
 
 
 def show_solved(look: Look, work: Path) -> None:
     """Show a camera that was solved with the pose, of a picture from above."""
     with open_picture(look, work, ABOVE_M) as (page, clicks):
-        click_joints(page, clicks, 0, len(IN_TURN))
+        page.click_joints(clicks)
         page.browser.press("Solve the camera")
         page.browser.wait("the camera", lambda: "Camera and pose are solved" in page.browser.text())
         keep_picture(page, look, "posing-solved")
@@ -167,20 +167,6 @@ def open_picture(look: Look, work: Path, eye_m: tuple[float, float, float]) -> I
         joint_m = compute_joint_positions_m(clip.skeleton, pose)[[JOINT_INDEX[joint] for joint in IN_TURN]]
         at_px = camera.project(joint_m) - 0.5 * (np.array(PHOTO_SIZE) - 1.0)
         yield page, 0.5 * canvas + float((canvas / PHOTO_SIZE).min()) * at_px
-
-
-def click_joints(page: PosePage, clicks: Floats, begin: int, end: int) -> None:
-    """Click some of the joints that the page asks for.
-
-    Args:
-        page: the page.
-        clicks: where all of them are, (P, 2) [px of the page].
-        begin, end: the first, and the one after the last.
-    """
-    for n in range(begin, end):
-        page.browser.click_at(*clicks[n].tolist())
-        said = f"({n + 1} of {len(IN_TURN)})" if n + 1 < len(IN_TURN) else f"{len(IN_TURN)} joints are clicked"
-        page.browser.wait(said, lambda said=said: said in page.browser.text())  # type: ignore[misc]
 
 
 def show_styles(look: Look, work: Path) -> None:
@@ -247,4 +233,4 @@ def list_looks(name: str, out: Path, views: Path | None) -> list[Look]:
 
 
 if __name__ == "__main__":
-    main()
+    run_main(main)

@@ -7,11 +7,11 @@ import pytest
 
 pytest.importorskip("sklearn", reason='needs scikit-learn: pip install "duocap[benchmarks]"')
 
-from benchmarks.papers.frame import Row
 from benchmarks.papers.page.compare import compare_restoring, name_best
 from benchmarks.papers.page.frame import Comparison, MeasuredItem, PageItem, Verdict, count_verdicts, format_item
 from benchmarks.papers.page.make import FIGURES, PageOptions, find_table, make_pages
 from benchmarks.papers.page.pages import PAGES
+from benchmarks.report import Row
 from config.errors import DatabaseError
 
 DOCS = Path(__file__).resolve().parents[3] / "docs"

@@ -3,7 +3,6 @@
 `FakeDevice` behaves as its `Manners` say; `FakeCameras` is a picklable set of them for whole runs.
 """
 
-import contextlib
 import time
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -249,12 +248,3 @@ def two_cameras(left: Manners | None = None, right: Manners | None = None) -> Fa
         ),
         (left or Manners(small, 30.0), right or Manners(small, 30.0, level=60)),
     )
-
-
-@contextlib.contextmanager
-def closing(source):
-    """Close a source at the end."""
-    try:
-        yield source
-    finally:
-        source.close()

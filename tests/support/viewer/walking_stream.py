@@ -144,12 +144,11 @@ class WalkingStream:
 
     recordings: the folder, None: no service; hz: poses a second; n_cameras: that see the performer; tuning: of the cameras, if
     the service has some; cameras: what the status says of them besides.
-    worst_s: the longest that a publish took; service: the address of requests.
+    service: the address of requests.
     """
 
     address: str = "tcp://127.0.0.1:0"
     session: str = "s1"
-    worst_s: float = 0.0
     seq: int = 0
     recordings: Path | None = None
     service: str = ""
@@ -186,9 +185,7 @@ class WalkingStream:
         while not self._stop.is_set():
             message = pose(self.session, self.seq * HZ // self.hz, n_cameras=self.n_cameras)
             message = replace(message, seq=self.seq)
-            begun_s = time.monotonic()
             self._publisher.publish(message)
-            self.worst_s = max(self.worst_s, time.monotonic() - begun_s)
             if self.seq % max(self.hz // 4, 1) == 0:
                 self._publisher.publish(rig(self.session, self.n_cameras))
                 told = status(self.session, now_ns(), message.state, self.n_cameras)

@@ -74,8 +74,8 @@ def test_clips_of_the_database_are_not_measured(tmp_path: Path, clip: Clip, capl
     assert "07_08" not in {which.stem for which in asked} and len(asked) == len(MAIN) + len(OTHERS) - 1
     assert "07_08" in caplog.text
     with pytest.raises(DatabaseError, match="holds 07_08"):
-        measurable_clips(database, ("07_08",), ())
-    assert [which.stem for which in measurable_clips(database, ("38_02",), ())] == ["38_02"]
+        measurable_clips(database, (protocol_clip("07_08"),), ())
+    assert [which.stem for which in measurable_clips(database, (protocol_clip("38_02"),), ())] == ["38_02"]
 
 
 def test_a_piece_that_begins_late_is_a_query_too(tmp_path: Path, clip: Clip) -> None:

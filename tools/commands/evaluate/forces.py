@@ -30,8 +30,7 @@ def forces(settings: Settings, plates: Plates, mass: Mass = None, json: Json = N
     from reconstruct.models.physics.anthropometry import check_mass_kg
     from reconstruct.models.physics.backend import import_pinocchio
     from tools.evaluate.figures import write_figures
-    from tools.evaluate.forces.measure import measure_forces
-    from tools.evaluate.forces.table import report
+    from tools.evaluate.forces.measure import measure_forces, report
     from tools.progress import open_progress_bar
 
     check_folders(json)

@@ -51,12 +51,12 @@ def missing(settings: Settings, options: EvaluateMissingOptions) -> None:
     def measure(part: ClipPart) -> tuple[Iterable[str], object]:
         begin_s = perf_counter()
         asked = MissingOptions(
-            clips.motion,
-            part.database,
-            part.clips,
-            gaps.marker_sets,
-            gaps.seconds,
-            gaps.cases,
+            motion=clips.motion,
+            database=part.database,
+            clips=part.clips,
+            markers=gaps.marker_sets,
+            seconds=gaps.seconds,
+            cases=gaps.cases,
             methods=tuple(methods),
             styles=tuple(styles),
             exact=options.exact,
@@ -114,17 +114,17 @@ def labels(settings: Settings, options: EvaluateLabelsOptions) -> None:
     def measure(part: ClipPart) -> tuple[Iterable[str], object]:
         begin_s = perf_counter()
         asked = LabelOptions(
-            clips.motion,
-            part.database,
-            part.clips,
-            gaps.marker_sets,
-            gaps.seconds,
-            gaps.cases,
-            learned,
-            measuring.plan,
-            measuring.seed,
-            options.offline,
-            options.cameras,
+            motion=clips.motion,
+            database=part.database,
+            clips=part.clips,
+            markers=gaps.marker_sets,
+            seconds=gaps.seconds,
+            cases=gaps.cases,
+            workers=measuring.plan,
+            seed=measuring.seed,
+            styles=learned,
+            offline=options.offline,
+            cameras=options.cameras,
         )
         runs = measure_labels(asked, settings)
         return report(runs, perf_counter() - begin_s), [run.as_json() for run in runs]

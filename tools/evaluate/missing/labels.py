@@ -9,7 +9,6 @@ from collections.abc import Iterator, Sequence
 from dataclasses import asdict, dataclass, replace
 from enum import Enum
 from functools import partial
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -20,20 +19,18 @@ from capture.sources.simulated.performer import Performer, make_scene_performer
 from capture.sources.simulated.scene import SimulatedScene
 from config.arrays import Bools, Floats
 from config.settings import Settings
-from database.clips import Clip, slice_clip
-from database.geometry.kinematics import compute_forward_kinematics
-from database.store import open_database
+from database.clips import Clip
 from reconstruct.models.style.model import StyleError
-from reconstruct.offline.poses import LiveTake, OfflineOptions, solve_take
+from reconstruct.offline.poses import LiveTake
 from reconstruct.pipeline import Pipeline
-from reconstruct.pose import Pose
-from tools.cluster import ALONE, WorkerPlan
-from tools.evaluate.missing.masks import CASES, MissingCase, seen_in
+from tools.evaluate.missing.masks import GapPlan, MissingCase, seen_in
 from tools.evaluate.missing.styles import find_learnable, known_split, learn_style, no_split
 from tools.evaluate.parallel import run_tasks
-from tools.evaluate.protocol import MAIN, OTHERS, ProtocolClip, measurable_clips, open_for_clip
+from tools.evaluate.protocol import ProtocolClip, open_for_clip
 from tools.evaluate.queries import FPS, true_subject
+from tools.evaluate.rendered import begin_of
 from tools.evaluate.states import STATES_LEGEND, JudgedPoses, judge_poses, states_table
+from tools.evaluate.tracking import solve_offline_take, track_views
 
 TPOSE_S, CHANGE_S = 1.0, 0.5
 NOISE_PX = 0.3
@@ -51,27 +48,17 @@ class Label(Enum):
     NONE = "none"
 
 
-@dataclass(frozen=True, slots=True)
-class LabelOptions:
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LabelOptions(GapPlan):
     """Options of `duocap evaluate labels`.
 
     Attributes:
-        clips: clips to measure, none for all.
-        seconds: length of each clip that is used [s], 0 for whole clips.
         styles: without a learned style, with one, or both.
         offline: whether the whole take is labelled with past and future.
         cameras: number of cameras.
     """
 
-    motion: Path | None
-    database: Path
-    clips: tuple[str | ProtocolClip, ...] = ()
-    markers: tuple[str, ...] = ("boxing", "all_around")
-    seconds: float = 8.0
-    cases: tuple[MissingCase, ...] = CASES
     styles: tuple[bool, ...] = (False, True)
-    workers: WorkerPlan = ALONE
-    seed: int = 1
     offline: bool = False
     cameras: int = 2
 
@@ -144,7 +131,7 @@ def measure_labels(options: LabelOptions, settings: Settings) -> list[LabelRun]:
 
     A clip for which no style can be learned is run without one, or left out where only runs with a style are wanted.
     """
-    clips = measurable_clips(open_database(options.database), options.clips, (*MAIN, *OTHERS))
+    clips = options.find_clips()
     learnable = find_learnable(clips, options.motion) if True in options.styles else clips
     plain = replace(options, styles=tuple(with_style for with_style in options.styles if not with_style))
     options_of = {clip: options if clip in learnable else plain for clip in clips}
@@ -191,39 +178,9 @@ def check_label(frame: MarkerFrame, marker: int, image_px: Floats) -> Label:
 
 def track_performance(scene: LabelScene, visible: Bools, pipeline: Pipeline, seed: int, offline: bool) -> LiveTake:
     """Return the poses of a pipeline without history, or of the offline solution, for a performance; visible: (N, M)."""
-    n = len(visible)
-    rng = np.random.default_rng([seed, n])
-    poses, frames, views = list[Pose](), list[MarkerFrame](), list[Views]()
-
-    def note(pose: Pose) -> None:
-        """Add a pose with its labels."""
-        assert pipeline.markers is not None and pipeline.views is not None
-        poses.append(pose)
-        frames.append(pipeline.markers)
-        views.append(pipeline.views)
-
-    pipeline.forget()
-    for k in range(n):
-        pose = pipeline.step(scene.views_of(k, visible[k], rng))
-        if pose.t_capture_ns >= 0:  # with a lag the first poses are of before
-            note(pose)
-    for pose in pipeline.flush():
-        note(pose)
-    live = LiveTake(poses, frames, views)
-    if not offline:
-        return live
-    every = np.ones(len(pipeline.subject.markers), bool)
-    options = OfflineOptions(pipeline.rig, pipeline.subject, pipeline.database, pipeline.settings, every)
-    return solve_take(live, options)
-
-
-def judge_take(take: LiveTake, scene: LabelScene) -> JudgedPoses:
-    """Return the poses of a performance beside the truth, those of the clip."""
-    poses = take.poses[scene.before :]
-    joint_m = compute_forward_kinematics(
-        scene.subject.skeleton, np.stack([p.rotvec for p in poses]), np.stack([p.root_m for p in poses])
-    )[1]
-    return judge_poses(poses, np.linalg.norm(joint_m - scene.joint_m[scene.before :], axis=2), FPS)
+    rng = np.random.default_rng([seed, len(visible)])
+    live = track_views(pipeline, (scene.views_of(k, seen, rng) for k, seen in enumerate(visible))).take
+    return solve_offline_take(pipeline, live) if offline else live
 
 
 def run_case(
@@ -263,26 +220,21 @@ def run_case(
             later_right += int(check_label(frame, int(m), scene.image_px[:, k]) is Label.RIGHT)
     cell = (which.stem, which.behaviour, markers, style, case, int(returned.sum()), at_once)
     totals = (counts[Label.RIGHT], counts[Label.WRONG], counts[Label.NONE], later, later_right)
-    return LabelRun(*cell, *totals, taken, int((~visible).sum()), judge_take(take, scene))
+    judged = judge_poses(scene.subject.skeleton, take.poses[scene.before :], scene.joint_m[scene.before :], FPS)
+    return LabelRun(*cell, *totals, taken, int((~visible).sum()), judged)
 
 
 def _check_style(pipeline: Pipeline, seen: Clip, markers: str, seed: int, cameras: int) -> None:
     """Let a pipeline with a style see a motion with all markers, so that held-out checks weight the style, as in a session."""
     simulated = SimulatedScene(motion=seen.name, views=cameras, markers=markers, tpose_s=TPOSE_S, seed=seed)
     scene = project_scene(seen.name, simulated, make_scene_performer(simulated, seen), np.inf)
-    every = np.ones(len(scene.subject.markers), bool)
-    pipeline.forget()
-    for k in range(scene.image_px.shape[1]):
-        blobs = (blobs_of(c, each[k], every, k, np.arange(len(every))) for c, each in enumerate(scene.image_px))
-        pipeline.step(Views(tuple(blobs)))
+    track_performance(scene, np.ones(scene.image_px.shape[1:3], bool), pipeline, seed, False)
 
 
 def _runs_of_clip(which: ProtocolClip, markers: str, options: LabelOptions, settings: Settings) -> list[LabelRun]:
     """Run all cases on one clip, without a style and with one that knows its motion. Raises DuocapError."""
     split = (known_split if any(options.styles) else no_split)(which, options.motion)
-    clip = split.query
-    if options.seconds > 0:
-        clip = slice_clip(clip, 0, min(clip.n_frames, round(options.seconds * clip.fps) + 1))
+    clip = begin_of(split.query, options.seconds)
     simulated = SimulatedScene(motion=clip.name, views=options.cameras, markers=markers, tpose_s=TPOSE_S, seed=options.seed)
     performer = make_scene_performer(simulated, clip)
     scene = project_scene(which.stem, simulated, performer, options.seconds or np.inf)

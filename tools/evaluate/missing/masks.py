@@ -6,6 +6,7 @@ The gaps begin at different times. A limb is missing for a gap, seen for as long
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from pathlib import Path
 
 import numpy as np
 
@@ -14,6 +15,9 @@ from config.arrays import Bools
 from config.errors import DatabaseError
 from config.joints import JOINTS
 from database.geometry.kinematics import compute_local_markers
+from database.store import open_database
+from tools.cluster import ALONE, WorkerPlan
+from tools.evaluate.protocol import MAIN, OTHERS, ProtocolClip, measurable_clips
 from tools.evaluate.queries import FPS
 
 MIN_SEEN = 3  # markers seen in every frame
@@ -53,6 +57,24 @@ CASES = (
     *(MissingCase(g, share=s) for g in GAPS_S for s in SHARES),
     *(MissingCase(g, limb=limb) for g in GAPS_S for limb in LIMBS),
 )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class GapPlan:
+    """Which clips are measured with which markers missing; clips: none for all; seconds: of each clip, 0 for all of it."""
+
+    motion: Path | None
+    database: Path
+    clips: tuple[ProtocolClip, ...] = ()
+    markers: tuple[str, ...] = ("boxing", "all_around")
+    seconds: float = 8.0
+    cases: tuple[MissingCase, ...] = CASES
+    workers: WorkerPlan = ALONE
+    seed: int = 1
+
+    def find_clips(self) -> list[ProtocolClip]:
+        """Return the clips that can be measured. Raises DatabaseError."""
+        return measurable_clips(open_database(self.database), self.clips, (*MAIN, *OTHERS))
 
 
 def n_missing(share: float, n_markers: int) -> int:

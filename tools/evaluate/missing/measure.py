@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from config.arrays import Bools
+from config.arrays import Bools, Floats
 from config.errors import DatabaseError
 from config.joints import N_JOINTS
 from config.markers import read_marker_set
@@ -18,48 +18,40 @@ from database.files.resample import resample_clip
 from database.geometry.kinematics import compute_forward_kinematics
 from database.geometry.rotations import rotvec_from_matrix
 from database.geometry.skeleton import Skeleton
-from database.store import open_database
 from reconstruct.models.sparse.model import PoseDictionary, read_dictionary
 from reconstruct.models.style.model import Style, StyleError
+from reconstruct.offline.motion import build_take_motion
+from reconstruct.offline.take import TakeSolver
 from reconstruct.pose import TrackingState
 from reconstruct.search.index import load_search_index
-from tools.cluster import ALONE, WorkerPlan
 from tools.evaluate.asf_angles import AsfAngles
-from tools.evaluate.missing.masks import CASES, MissingCase, scored, seen_in
+from tools.evaluate.missing.masks import GapPlan, MissingCase, scored, seen_in
 from tools.evaluate.missing.methods import METHODS, WITH_DICTIONARY, WITH_STYLE, MethodInput, SolvedMarkers, checked_records
-from tools.evaluate.missing.offline import OFFLINE, solve_offline
 from tools.evaluate.missing.styles import SPLITS, TrainingSplit, find_learnable, learn_dictionary, learn_style, strangeness_deg
 from tools.evaluate.parallel import run_tasks
-from tools.evaluate.protocol import MAIN, OTHERS, ProtocolClip, measurable_clips, open_for_clip
-from tools.evaluate.queries import FPS, MotionQuery, apply_variant, first_seconds, marker_positions, query_from_clip
-from tools.evaluate.scores import geodesic_errors_deg, position_errors_mm
+from tools.evaluate.protocol import ProtocolClip, open_for_clip
+from tools.evaluate.queries import FPS, RIG, MotionQuery, apply_variant, first_seconds, marker_positions, query_from_clip
+from tools.evaluate.scores import geodesic_errors_deg
 from tools.evaluate.states import JudgedPoses
 
+OFFLINE = "offline"  # as `duocap replay` solves takes: from the live poses, with frames on both sides of each gap
 
-@dataclass(frozen=True, slots=True)
-class MissingOptions:
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class MissingOptions(GapPlan):
     """Options of `duocap evaluate missing`.
 
     Attributes:
-        clips, methods: clips and methods to measure, none for all.
-        seconds: length of each clip that is used [s], 0 for whole clips.
+        methods: methods to measure, none for all.
         styles: keys of `SPLITS`.
         exact: whether the markers have no noise.
         dictionary: file of a pose dictionary; None to learn one from the motions that the styles are learned from.
     """
 
-    motion: Path | None
-    database: Path
-    clips: tuple[str | ProtocolClip, ...] = ()
-    markers: tuple[str, ...] = ("boxing", "all_around")
-    seconds: float = 8.0
-    cases: tuple[MissingCase, ...] = CASES
     methods: tuple[str, ...] = ()
     styles: tuple[str, ...] = ("known",)
     exact: bool = False
     dictionary: Path | None = None
-    workers: WorkerPlan = ALONE
-    seed: int = 1
 
 
 @dataclass(frozen=True, slots=True)
@@ -125,7 +117,7 @@ def measure_missing(options: MissingOptions, settings: Settings) -> list[Missing
             raise DatabaseError(f"{name!r} is no method; take {', '.join((*METHODS, OFFLINE))}")
         if "none" in options.styles and name in WITH_STYLE + WITH_DICTIONARY:
             raise DatabaseError(f"{name} needs something learned; take --style known, or --method hold, linear, local")
-    clips = measurable_clips(open_database(options.database), options.clips, (*MAIN, *OTHERS))
+    clips = options.find_clips()
     learnable = find_learnable(clips, options.motion) if "known" in options.styles else clips
     options_of = {clip: options if clip in learnable else _without_learning(options) for clip in clips}
     measured = [clip for clip in clips if options_of[clip].methods or clip in learnable]
@@ -169,30 +161,40 @@ def solve(name: str, given: MethodInput) -> SolvedMarkers:
     return SolvedMarkers(rotvec, root_m, marker_m, error_m, 1e3 * spent_s / n_frames)
 
 
+def solve_offline(given: MethodInput, live: SolvedMarkers) -> SolvedMarkers:
+    """Solve a query offline; live: result of the local model. The time of a frame is that of both."""
+    query, n = given.query, len(given.query)
+    begin_s = process_time()
+    start = build_take_motion(np.arange(n) / FPS, live.rotvec, live.root_m, given.index.examples.fps)
+    solved = TakeSolver(query.subject, given.index, RIG).solve([query.frame(k) for k in range(n)], start, errors=True)
+    spent_ms = 1e3 * (process_time() - begin_s) / n
+    found, error_m = solved.motion, solved.error_m
+    assert error_m is not None  # asked for
+    marker_m = marker_positions(query.subject, found.rotvec, found.position_m)
+    return SolvedMarkers(found.rotvec, found.position_m, marker_m, error_m, live.frame_ms + spent_ms)
+
+
+def compute_joint_errors(query: MotionQuery, found: SolvedMarkers) -> Floats:
+    """Return how far joints are from the truth, (N, J) [m]."""
+    poses = ((found.rotvec, found.root_m), (query.rotvec, query.root_m))
+    estimated, true = (compute_forward_kinematics(query.subject.skeleton, *each)[1] for each in poses)
+    return np.asarray(np.linalg.norm(estimated - true, axis=2))
+
+
 def judge_solution(query: MotionQuery, found: SolvedMarkers) -> JudgedPoses:
     """Return the poses of a query beside the truth; those whose error nobody knows coast."""
-    skeleton = query.subject.skeleton
-    estimated, true = (
-        compute_forward_kinematics(skeleton, found.rotvec, found.root_m)[1],
-        compute_forward_kinematics(skeleton, query.rotvec, query.root_m)[1],
-    )
     known = np.isfinite(found.error_m[:, 0])
     states = tuple(TrackingState.TRACKING if each else TrackingState.COASTING for each in known)
-    return JudgedPoses(states, np.linalg.norm(estimated - true, axis=2), found.error_m, FPS)
+    return JudgedPoses(states, compute_joint_errors(query, found), found.error_m, FPS)
 
 
 def errors_of(query: MotionQuery, visible: Bools, found: SolvedMarkers) -> MissingErrors:
     """Compare with the truth in the scored frames of a mask, (N, M)."""
     frames = scored(visible)
-    skeleton = query.subject.skeleton
     true_m = marker_positions(query.subject, query.rotvec, query.root_m)
     marker_mm = 1e3 * np.linalg.norm(found.marker_m - true_m, axis=2)[frames[:, None] & ~visible]
-    estimated, true = (
-        compute_forward_kinematics(skeleton, found.rotvec, found.root_m)[1],
-        compute_forward_kinematics(skeleton, query.rotvec, query.root_m)[1],
-    )
     geodesic = geodesic_errors_deg(found.rotvec, query.rotvec)[frames]
-    position = position_errors_mm(estimated, true)[frames]
+    position = 1e3 * compute_joint_errors(query, found)[frames]
     p95_mm = float(np.percentile(marker_mm, 95))
     return MissingErrors(float(marker_mm.mean()), p95_mm, float(geodesic.mean()), float(position.mean()))
 

@@ -89,7 +89,7 @@ class SynthesisOptions:
 
     motion: Path | None
     database: Path
-    clips: tuple[str | ProtocolClip, ...] = ()
+    clips: tuple[ProtocolClip, ...] = ()
     seconds: float = 20.0
     markers: str = "boxing"
     variants: tuple[str, ...] = ()
@@ -102,11 +102,12 @@ class SynthesisOptions:
 def measure_synthesis(options: SynthesisOptions, settings: SolveSettings) -> list[SynthesisRun]:
     """Run every wanted method on every wanted variant of the clips, in the order of the protocol. Raises DuocapError."""
     clips = measurable_clips(open_database(options.database), options.clips, synthesis_clips())
-    tasks: list[Callable[[], list[SynthesisRun]]] = [
-        partial(_runs_of_markers if is_markers(clip) else _runs_of_clip, clip, options, settings) for clip in clips
-    ]
+    # Of a given file of markers, the truth is the body fitted to all of them.
+    files = [partial(markers_query, clip.file) for clip in clips if clip.file is not None and is_markers(clip)]
     if options.c3d is not None and STEM in {clip.stem for clip in clips}:
-        tasks.append(partial(_runs_on_vicon, options.c3d, options, settings))
+        files.append(partial(vicon_query, options.c3d, options.motion))
+    tasks = [partial(_runs_of_clip, clip, options, settings) for clip in clips if not is_markers(clip)]
+    tasks += [partial(_runs_of_markers, read, options, settings) for read in files]
     runs = [run for found in run_tasks(tasks, options.workers) for run in found]
     order = [clip.stem for clip in (*clips, *synthesis_clips())]
     return sorted(runs, key=lambda run: order.index(run.clip) if run.clip in order else len(order))
@@ -164,19 +165,17 @@ def _runs_of_clip(which: ProtocolClip, options: SynthesisOptions, settings: Solv
     ]
 
 
-def _runs_on_vicon(file: Path, options: SynthesisOptions, settings: SolveSettings) -> list[SynthesisRun]:
-    """Run all wanted methods on the real markers of clip 02_05. Raises DuocapError."""
-    return _runs_of_vicon(vicon_query(file, options.motion, options.markers, options.seconds), options, settings)
+def _runs_of_markers(
+    read: Callable[[str, float], ViconQuery], options: SynthesisOptions, settings: SolveSettings
+) -> list[SynthesisRun]:
+    """Run all wanted methods on real markers. Raises DuocapError.
 
-
-def _runs_of_markers(which: ProtocolClip, options: SynthesisOptions, settings: SolveSettings) -> list[SynthesisRun]:
-    """Run all wanted methods on the real markers of a given file; the truth is the body fitted to all of them."""
-    assert which.file is not None
-    return _runs_of_vicon(markers_query(which.file, options.markers, options.seconds), options, settings)
-
-
-def _runs_of_vicon(vicon: ViconQuery, options: SynthesisOptions, settings: SolveSettings) -> list[SynthesisRun]:
-    """Run all wanted methods on real markers."""
+    Args:
+        read: reads them by marker set and length [s].
+        options: what is wanted.
+        settings: of the solver.
+    """
+    vicon = read(options.markers, options.seconds)
     query, others = vicon.query, vicon.others
     examples = _cache(options.database).examples(query)
     true_mm = float(others.errors_mm(query.rotvec, query.root_m).mean())

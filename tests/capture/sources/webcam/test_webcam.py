@@ -4,6 +4,7 @@ import subprocess
 import sys
 import threading
 import time
+from contextlib import closing
 from dataclasses import replace
 from pathlib import Path
 
@@ -19,7 +20,7 @@ from capture.sources.webcam.names import CameraIdentity
 from capture.sources.webcam.webcam import DeviceProvider, Webcam
 from config.errors import SettingsError, SourceError
 from config.settings import CameraSettings
-from tests.support.cameras.device import FakeDevice, Manners, closing, picture, two_cameras
+from tests.support.cameras.device import FakeDevice, Manners, picture, two_cameras
 from tests.support.kept import Kept
 from tests.support.waiting import wait_until
 

@@ -59,35 +59,9 @@ def test_the_tables_add_up() -> None:
     )
     lines = table([one, other])
     assert len(lines) == 3
-    assert lines[1].split() == [
-        "boxing",
-        "50",
-        "%,",
-        "0.5",
-        "s",
-        "without",
-        "40",
-        "97.50",
-        "97.50",
-        "1.67",
-        "0.83",
-        "90.00",
-        "1.00",
-    ]
+    assert " ".join(lines[1].split()) == "boxing 50 %, 0.5 s without 40 97.50 97.50 1.67 0.83 90.00 1.00"
     assert lines[2].split()[1:3] == ["all", "without"]
-    assert by_clip([one, other])[0].split() == [
-        "boxing",
-        "a",
-        "walking",
-        "without",
-        "10",
-        "90.00",
-        "90.00",
-        "6.67",
-        "3.33",
-        "75.00",
-        "2.50",
-    ]
+    assert " ".join(by_clip([one, other])[0].split()) == "boxing a walking without 10 90.00 90.00 6.67 3.33 75.00 2.50"
     plain = one.as_json()
     assert plain["what"] == "50 %" and plain["taken"] == 5 and plain["states"] == ["tracking", "coasting"]
 

@@ -1,1 +1,0 @@
-"""Learned styles: objective, synthesis, held-out joints, keyframes, and what they cost a live frame."""
