@@ -1,22 +1,26 @@
 """Left-out test: real clips that were not learned from, given by their first and last frame and their contacts.
 
-    python -m benchmarks.physics.left_out --field locomotion.forces --motions .../cmu/subjects
+    python -m benchmarks.physics.left_out --field locomotion.forces --motions .../cmu/subjects [--tuning] [--methods NAME ...]
 
-Prints the RMS distance of all joints from the real motion [mm] and from the start of the search, which is the nearest chain of
+Prints the RMS distance of all joints from the real motion [mm] and from the start of the search, which is the mean of the nearest
 examples bent to the two poses, and the residual of eq. 1 [% of the weight]. *All* is the whole energy; the others leave out one
 term each, from the same start. Rivals: splines between the poses; physics in the subspace of states without a field of forces
 (Safonova et al. 2004); physics alone (least squared torques, from the splines, as it knows no examples). Clips of people that
 the field knows and of others apart. --starts leaves the solves out and prints, beside splines and start, the oracle of a start:
-of the best stretch of every example that one which is nearest to the real motion, bent to the two poses.
+of the best stretch of every example that one which is nearest to the real motion, bent to the two poses. --tuning takes other
+clips, on which what is chosen may be tried; --figures writes what the page of the paper has.
 """
 
 import argparse
 import time
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
 import numpy as np
 
+from benchmarks.papers.frame import Row
+from benchmarks.papers.page.figures import format_figures, keep_figures
 from config.arrays import Bools, Floats
 from database.files.cleaning import clean_clip
 from database.files.read import read_clip
@@ -37,7 +41,7 @@ from reconstruct.models.physics.synthesis.animate import AnimateOptions, animate
 from reconstruct.models.physics.synthesis.kinematics import compute_joint_positions
 from reconstruct.models.physics.synthesis.measure import measure_motion
 from reconstruct.models.physics.synthesis.problem import KeyPose, MotionProblem, SynthesisWeights
-from reconstruct.models.physics.synthesis.start import build_from_examples, interpolate_keys, weigh_example_trust
+from reconstruct.models.physics.synthesis.start import build_from_examples, interpolate_keys, stay_near_examples
 
 CLIPS = (
     ("07_08", 0.8, 2.0),
@@ -53,8 +57,20 @@ CLIPS = (
     ("16_45", 0.1, 1.0),
     ("16_05", 0.5, 2.0),
 )
-KNOWN = ("07", "09", "16", "35")  # performers that the field has other motions of
+TUNING = (
+    ("07_03", 1.0, 2.2),
+    ("16_33", 0.4, 1.6),
+    ("16_34", 0.3, 1.5),
+    ("35_33", 1.0, 2.2),
+    ("02_01", 1.0, 2.2),
+    ("02_02", 0.6, 1.8),
+    ("49_01", 2.0, 3.2),
+    ("03_01", 2.4, 3.5),
+)
+KNOWN = ("07", "09", "16", "35", "49")  # performers that the field has other motions of
 GIVEN = AnimateOptions(contacts=0)  # contacts are given
+ALONE = "physics alone"
+COMMAND = "python -m benchmarks.physics.left_out --field FOLDER/locomotion.forces --motions DIR/cmu/subjects --figures FILE"
 TORQUE = 1.0  # weight of the squared torques where no field says which forces are likely
 
 
@@ -111,8 +127,19 @@ def find_true_start(problem: MotionProblem, real: Floats, parts: Bools) -> Float
     return best
 
 
-def measure_left_out(field: ForceField, file: Path, first_s: float, last_s: float, starts: bool = False) -> LeftOutFigures:
-    """Return the figures of one clip."""
+def measure_left_out(
+    field: ForceField, file: Path, first_s: float, last_s: float, methods: Sequence[str], starts: bool = False
+) -> LeftOutFigures:
+    """Return the figures of one clip.
+
+    Args:
+        field: the field.
+        file: the clip.
+        first_s: time of its first pose [s].
+        last_s: time of its last pose [s].
+        methods: methods that are tried.
+        starts: whether the oracle of a start is sought.
+    """
     motion = prepare_field_motion(clean_clip(read_clip(file))[0])
     rows = slice(round(first_s * FPS), round(last_s * FPS) + 1)
     q, parts = motion.q[rows], motion.parts[rows]
@@ -123,18 +150,19 @@ def measure_left_out(field: ForceField, file: Path, first_s: float, last_s: floa
     dynamics = problem.dynamics()
     splines = interpolate_keys(dynamics, keys, n)
     first = build_from_examples(problem, parts)
-    problem = weigh_example_trust(problem, first)
+    problem = stay_near_examples(problem, first)
     found, seconds = {"spline": splines, "start": first.q}, 0.0
     if starts:
         found["oracle"] = find_true_start(problem, q, parts)
-    methods: dict[str, SynthesisWeights] = {} if starts else list_methods(problem.weights)
-    for name, weights in methods.items():
+    for name, weights in list_methods(problem.weights).items():
+        if name not in methods:
+            continue
         began = time.process_time()
         found[name] = animate_motion(replace(problem, weights=weights), first.q, GIVEN).q
         seconds = seconds or time.process_time() - began
-    if not starts:
+    if ALONE in methods:
         alone = replace(problem, field=None, example=None, weights=SynthesisWeights(torque=TORQUE))
-        found["physics alone"] = animate_motion(alone, splines, AnimateOptions(0, 40, 0)).q
+        found[ALONE] = animate_motion(alone, splines, AnimateOptions(0, 40, 0)).q
     place = {name: compute_joint_positions(dynamics, got) for name, got in found.items()}
     real = compute_joint_positions(dynamics, q)
     return LeftOutFigures(
@@ -162,25 +190,34 @@ def main() -> None:
     parser.add_argument("--field", type=Path, required=True)
     parser.add_argument("--motions", type=Path, required=True)
     parser.add_argument("--only", nargs="*", default=None)
+    every_method = [*list_methods(SynthesisWeights()), ALONE]
+    parser.add_argument("--methods", nargs="*", default=every_method, choices=every_method)
+    parser.add_argument("--tuning", action="store_true")
     parser.add_argument("--starts", action="store_true")
+    parser.add_argument("--figures", type=Path, default=None)
     options = parser.parse_args()
+    methods = [] if options.starts else options.methods
     field = read_field(options.field)
     every: dict[bool, list[LeftOutFigures]] = {True: [], False: []}
-    for name, first_s, last_s in CLIPS:
+    rows = list[Row]()
+    for name, first_s, last_s in TUNING if options.tuning else CLIPS:
         if options.only and name not in options.only:
             continue
         subject = name[: name.index("_")]
-        got = measure_left_out(field, options.motions / subject / f"{name}.amc", first_s, last_s, options.starts)
+        got = measure_left_out(field, options.motions / subject / f"{name}.amc", first_s, last_s, methods, options.starts)
         if not any(every.values()):
             print("| clip | examples at | " + " | ".join(got.rms_mm) + " | s |\n|" + (len(got.rms_mm) + 3) * "---|")
         every[subject in KNOWN].append(got)
+        rows.append(keep_figures({"clip": name, "known": subject in KNOWN, **got.rms_mm}))
+        if options.figures is not None:
+            options.figures.write_text(format_figures(COMMAND, 0.0, rows), "utf-8")
         cells = " | ".join(format_cell(got, method) for method in got.rms_mm)
         print(f"| {name} | {got.distance:.1f} | {cells} | {got.seconds:.0f} |", flush=True)
     for known, figures in every.items():
         if figures:
             means = [f"{np.mean([each.rms_mm[method] for each in figures]):.1f}" for method in figures[0].rms_mm]
             print(f"| {'known' if known else 'new'} people | | " + " | ".join(means) + " | |")
-    if options.starts:
+    if "all" not in methods:
         return
     total = [each for figures in every.values() for each in figures]
     best = sum(min(each.rms_mm, key=lambda method: each.rms_mm[method]) == "all" for each in total)

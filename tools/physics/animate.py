@@ -32,7 +32,7 @@ from reconstruct.models.physics.synthesis.problem import (
     MotionProblem,
     Surroundings,
 )
-from reconstruct.models.physics.synthesis.start import FirstMotion, build_from_examples, weigh_example_trust
+from reconstruct.models.physics.synthesis.start import FirstMotion, build_from_examples, stay_near_examples
 from reconstruct.pose import TrackingState
 from stream.take.take import Take, TakeInfo
 from tools.physics.ground import evaluate_motion_forces
@@ -177,7 +177,7 @@ def _animate_at_tempo(task: AnimateTask, progress: Callable[[int, int], None]) -
             f"{learned.name} was learned of nothing like it (nearest example at {first.distance:.1f}, expected below {UNLIKE:g})"
         )
     level_m = files[script.keys[0].file].level_m if given is not None else first.level_m
-    problem = weigh_example_trust(replace(problem, parts=first.parts, level_m=level_m), first)
+    problem = stay_near_examples(replace(problem, parts=first.parts, level_m=level_m), first)
     for hold in script.footholds:
         rows = slice(round(hold.first_s * script.fps), round(hold.last_s * script.fps) + 1)
         if not first.parts[rows, hold.foot].any(axis=1).all():

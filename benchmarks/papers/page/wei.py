@@ -57,6 +57,17 @@ def compare_databases(rows: Sequence[Row]) -> list[Comparison]:
     return found
 
 
+def compare_left_out(rows: Sequence[Row]) -> list[Comparison]:
+    """Return the mean distance of each method from the real motion [mm], known and new people apart."""
+    found = []
+    for known, who in ((True, "known"), (False, "new")):
+        own = [row for row in rows if row["known"] == known]
+        for method in [name for name in own[0] if name not in ("clip", "known")]:
+            mean = sum(row[method] for row in own) / len(own)
+            found.append(Comparison(f"{len(own)} clips of {who} people: {method}", None, ours=mean, digits=1))
+    return found
+
+
 PAGE = PaperPage(
     "wei",
     "papers-wei.md",

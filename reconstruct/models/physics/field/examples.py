@@ -25,6 +25,8 @@ NEAREST = 40  # candidates for either end of a stretch, in each example
 LEARNED_S, EVERY_S = (0.9, 1.2, 1.5), 1.5  # lengths of the stretches that deviations are learned of; between their beginnings
 ALIKE = 2.5  # distance of examples that deviations are learned of, at most
 USUAL_M, USUAL_RAD, USUAL_COUNT = 0.02, 0.06, 5.0  # deviations before any is known, worth as many stretches
+AVERAGED = 5  # examples, at most
+LEAST_DISTANCE = 0.3  # hardly any example is nearer to another performer's motion
 FAR = 10.0  # distance where no example is long or short enough
 LEAST = 0.01  # rad or m, added to every deviation
 
@@ -129,11 +131,45 @@ def _choose_longest_example(examples: ExampleMotions, frames: float) -> tuple[in
     return first, first + min(int(lengths[k]) - 1, max(2, round(frames) - 1))
 
 
-def compute_nearness(bank: ExampleBank, performers: Sequence[str], dynamics: Dynamics) -> Floats:
-    """Return L (72, 72): |L d|^2 is how unlikely a motion is that differs by d from the nearest example bent to its ends.
+def average_examples(
+    dynamics: Dynamics,
+    bank: ExampleBank,
+    nearest: tuple[Floats, float],
+    seconds: float,
+    wanted: Bools | None,
+    others: Sequence[int],
+) -> tuple[Floats, Floats]:
+    """Return the mean of the nearest examples between two poses, (N, 95), and their spread about it, (N, K, 72).
 
-    Every stretch of the examples is compared with the nearest one of other performers (of other motions, where there is one
-    performer); L'L is the inverse of the covariance of the differences, in the tangent space, per distance of the example.
+    They count by their likelihoods exp(-distance^2 / 2). The spread is of differences from the mean, times the roots of shares.
+
+    Args:
+        dynamics: the body's equations of motion.
+        bank: the examples.
+        nearest: the nearest of all, bent to the poses, (N, 95), and its distance.
+        seconds: length of the motion [s].
+        wanted: contacts, (N, 2, 3), None for any.
+        others: motions that the others are sought in, the nearest stretch of each.
+    """
+    q, least = nearest
+    found = [find_nearest_stretch(bank, q[0], q[-1], seconds, wanted, [k]) for k in others]
+    found = sorted((each for each in found if each[1] < FAR), key=lambda each: each[1])[: AVERAGED - 1]
+    share, d = np.zeros(AVERAGED), np.zeros((len(q), AVERAGED, N_TANGENT))
+    share[0] = 1.0
+    for c, (ends, distance) in enumerate(found, 1):
+        share[c] = np.exp(-0.5 * (distance**2 - least**2))
+        other = bend_stretch(dynamics, sample_configurations(bank.examples.q, np.linspace(*ends, len(q))), q[0], q[-1])
+        d[:, c] = dynamics.difference(q, other)
+    share /= share.sum()
+    mean = share @ d
+    return dynamics.integrate(q, mean), np.sqrt(share)[:, None] * (d - mean[:, None])
+
+
+def compute_nearness(bank: ExampleBank, performers: Sequence[str], dynamics: Dynamics) -> Floats:
+    """Return L (72, 72): |L d|^2 is how unlikely a motion is that differs by d from the mean of its nearest examples.
+
+    Every stretch of the examples is compared with the nearest ones of other performers (of other motions, where there is one
+    performer); L'L is the inverse of the covariance of the differences, in the tangent space, per distance of the nearest.
 
     Args:
         bank: the examples.
@@ -148,13 +184,15 @@ def compute_nearness(bank: ExampleBank, performers: Sequence[str], dynamics: Dyn
         others = [k for k in range(len(performers)) if (k != c if alone else performers[k] != performers[c])]
         for n in (round(seconds * examples.fps) for seconds in LEARNED_S):
             for first in range(start, stop - n, round(EVERY_S * examples.fps)) if others else ():
-                real = examples.q[first : first + n].astype(np.float64)
-                stretch, distance = find_nearest_stretch(
-                    bank, real[0], real[-1], n / examples.fps, examples.parts[first : first + n], others
-                )
+                real, parts = examples.q[first : first + n].astype(np.float64), examples.parts[first : first + n]
+                seconds = n / examples.fps
+                stretch, distance = find_nearest_stretch(bank, real[0], real[-1], seconds, parts, others)
                 if distance < ALIKE:
                     near = bend_stretch(dynamics, sample_configurations(examples.q, np.linspace(*stretch, n)), real[0], real[-1])
-                    d = dynamics.difference(near, real) / max(1.0, distance)
+                    own = int(np.searchsorted(examples.start, stretch[0], side="right")) - 1
+                    rest = [k for k in others if k != own]
+                    near, _ = average_examples(dynamics, bank, (near, distance), seconds, parts, rest)
+                    d = dynamics.difference(near, real) / max(LEAST_DISTANCE, distance)
                     squares += d.T @ d / n
                     count += 1.0
     values, vectors = np.linalg.eigh(squares / count + LEAST**2 * np.eye(N_TANGENT))

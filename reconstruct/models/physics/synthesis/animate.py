@@ -184,7 +184,7 @@ def build_window_problem(problem: MotionProblem, a: int, b: int, motion: Floats)
     return replace(
         problem,
         parts=problem.parts[a:b],
-        example=None if problem.example is None else problem.example[a:b],
+        example=None if problem.example is None else problem.example.cut(slice(a, b)),
         keys=tuple(keys),
         paths=tuple(paths),
         external=external,

@@ -14,7 +14,6 @@ from database.geometry.rotations import matrix_from_quaternion, skew_from_vector
 from numerics.banded import BandedEquations
 from reconstruct.models.physics.contacts import spread_part_contacts
 from reconstruct.models.physics.dynamics import N_ROOT, N_TANGENT, Motion
-from reconstruct.models.physics.field.field import ForceField
 from reconstruct.models.physics.friction import N_EDGES, build_cone_basis
 from reconstruct.models.physics.synthesis.kinematics import (
     MotionJacobians,
@@ -32,6 +31,7 @@ from reconstruct.models.physics.synthesis.problem import (
     PHYSICS_FORCE,
     PHYSICS_TORQUE,
     SLIDE_M_S,
+    ExampleMotion,
     KeyPose,
     MotionProblem,
 )
@@ -80,6 +80,8 @@ class MotionEnergy:
         self.normal = self.ground.normal
         self.B = build_cone_basis(problem.surroundings.friction, self.normal)
         self.trust = _compute_example_trust(problem)
+        if problem.field is not None and problem.example is not None:
+            self.nearness = problem.example.compute_nearness(problem.field.examples.nearness)
         self.even = _compute_evenness(self.down, problem.fps)[1:-1]
         self.carrying = np.repeat(self.down[1:-1], N_EDGES, axis=1)
         height = problem.body.skeleton.height_m
@@ -107,7 +109,7 @@ class MotionEnergy:
         loads = None
         if self.problem.field is not None:
             if self.problem.example is not None and weights.example > 0.0:
-                terms["example"] = self._example(motion, normal, self.problem.field, self.problem.example)
+                terms["example"] = self._example(motion, normal, self.problem.example)
             terms |= compute_statistics_terms(self.problem, motion, by, normal)
         if weights.physics > 0.0:
             terms["physics"], loads, response = self._physics(motion, by, normal)
@@ -129,16 +131,17 @@ class MotionEnergy:
                 normal.add_frames(J[None], r[None], np.array([key.frame]))
         return total
 
-    def _example(self, motion: MotionKinematics, normal: BandedEquations | None, field: ForceField, example: Floats) -> float:
-        """Nearness to an example: by how much motions differ from their nearest ones, and that they differ smoothly."""
-        L = field.examples.nearness
+    def _example(self, motion: MotionKinematics, normal: BandedEquations | None, example: ExampleMotion) -> float:
+        """Nearness to examples: by how much motions differ from them, and that they differ smoothly."""
+        L = self.nearness
         weight = np.sqrt(self.problem.weights.example * self.share)
         scale = weight * np.sqrt(self.trust)[:, None]
         bend = (self.problem.fps / (2.0 * np.pi * EXAMPLE_HZ)) ** 2 * scale[1:-1]
-        d = self.dynamics.difference(example, motion.q) @ L.T
+        d = np.einsum("nij,nj->ni", L, self.dynamics.difference(example.q, motion.q))
         r, bent = scale * d, bend * np.diff(d, 2, axis=0)
         if normal is not None:
-            J = L @ np.array([self.dynamics.difference_derivatives(a, b)[1] for a, b in zip(example, motion.q, strict=True)])
+            pairs = zip(example.q, motion.q, strict=True)
+            J = L @ np.array([self.dynamics.difference_derivatives(a, b)[1] for a, b in pairs])
             normal.add_frames(scale[:, :, None] * J, r)
             normal.add_triples(bend[:, :, None] * np.concatenate([J[:-2], -2.0 * J[1:-1], J[2:]], axis=2), bent)
         return 0.5 * float((r**2).sum() + (bent**2).sum())

@@ -10,6 +10,7 @@ from config.arrays import Bools, Floats, Ints, ReadOnlyArrays
 from reconstruct.models.physics.body import Body, ContactPoints
 from reconstruct.models.physics.contacts import N_FEET
 from reconstruct.models.physics.dynamics import Dynamics
+from reconstruct.models.physics.field.examples import LEAST_DISTANCE
 from reconstruct.models.physics.field.field import ForceField
 from reconstruct.models.physics.field.state import STANDARD_GRAVITY, Units
 
@@ -156,6 +157,38 @@ class Surroundings(ReadOnlyArrays):
 
 
 @dataclass(frozen=True, slots=True)
+class ExampleMotion(ReadOnlyArrays):
+    """A motion to stay near, made of K examples, as far as motions of the field do.
+
+    Attributes:
+        q: their mean, (N, 95).
+        spread: differences of the examples from it, times the roots of their shares, (N, K, 72).
+        distance: how unlike what is wanted the nearest is, in deviations.
+    """
+
+    q: Floats
+    spread: Floats
+    distance: float
+
+    def cut(self, rows: slice) -> "ExampleMotion":
+        """Return some of its frames."""
+        return ExampleMotion(self.q[rows], self.spread[rows], self.distance)
+
+    def compute_nearness(self, nearness: Floats) -> Floats:
+        """Return matrices L (N, 72, 72) of each frame: |L d|^2 is how unlikely a motion is that differs from the mean by d.
+
+        The covariance grows with the distance of the examples, and where they go different ways.
+
+        Args:
+            nearness: matrix of `examples.compute_nearness`, (72, 72).
+        """
+        root = max(LEAST_DISTANCE, self.distance) * np.linalg.inv(nearness)
+        covariance = root @ root.T + np.swapaxes(self.spread, 1, 2) @ self.spread
+        values, vectors = np.linalg.eigh(covariance)
+        return np.asarray((vectors / np.sqrt(values)[:, None]) @ np.swapaxes(vectors, 1, 2))
+
+
+@dataclass(frozen=True, slots=True)
 class MotionProblem:
     """A motion of n frames that is wanted.
 
@@ -164,7 +197,7 @@ class MotionProblem:
         level_m: height of each over the ground when it stands, (2, 3) [m].
         units: units of states and forces, those of the body before it was changed.
         field: None for physics alone.
-        example: a motion (N, 95) to stay near as far as motions of the field do, None for none.
+        example: a motion to stay near, None for none.
     """
 
     body: Body
@@ -178,7 +211,7 @@ class MotionProblem:
     external: tuple[ExternalForce, ...] = ()
     surroundings: Surroundings = made(default_factory=Surroundings)
     weights: SynthesisWeights = made(default_factory=SynthesisWeights)
-    example: Floats | None = None
+    example: ExampleMotion | None = None
 
     @property
     def n_frames(self) -> int:

@@ -15,12 +15,12 @@ from config.arrays import Bools, Floats
 from database.clips import find_runs
 from database.contacts import LOW_M
 from reconstruct.models.physics.contacts import N_FEET, compute_part_positions
-from reconstruct.models.physics.dynamics import Dynamics
+from reconstruct.models.physics.dynamics import N_TANGENT, Dynamics
 from reconstruct.models.physics.field.chains import Ground, find_nearest_chain, lay_chain
-from reconstruct.models.physics.field.examples import build_example_bank
+from reconstruct.models.physics.field.examples import AVERAGED, average_examples, build_example_bank
 from reconstruct.models.physics.field.graph import build_motion_graph
 from reconstruct.models.physics.smoothing import filter_configurations
-from reconstruct.models.physics.synthesis.problem import STEP_M, KeyPose, MotionProblem, Surroundings
+from reconstruct.models.physics.synthesis.problem import STEP_M, ExampleMotion, KeyPose, MotionProblem, Surroundings
 
 NEXT_TO_S = 0.1
 AROUND = 6  # frames: the way at a frame is from so many before to so many after
@@ -37,18 +37,19 @@ class FirstMotion:
         parts: parts of the feet that carry weight, (N, 2, 3).
         level_m: height of each part when it stands, (2, 3) [m].
         distance: distance of the examples that it is made of, 0 without examples; the larger, the less alike.
+        spread: how they differ from it, as `ExampleMotion` has it, (N, K, 72).
     """
 
     q: Floats
     parts: Bools
     level_m: Floats
     distance: float
+    spread: Floats
 
 
-def weigh_example_trust(problem: MotionProblem, first: FirstMotion) -> MotionProblem:
-    """Return a problem whose motion stays near a first one, the less the less the examples resemble the wanted motion."""
-    weight = problem.weights.example / max(1.0, first.distance) ** 2
-    return replace(problem, example=first.q, weights=replace(problem.weights, example=weight))
+def stay_near_examples(problem: MotionProblem, first: FirstMotion) -> MotionProblem:
+    """Return a problem whose motion stays near the examples of a first one."""
+    return replace(problem, example=ExampleMotion(first.q, first.spread, first.distance))
 
 
 def interpolate_keys(dynamics: Dynamics, keys: tuple[KeyPose, ...], n_frames: int) -> Floats:
@@ -86,7 +87,7 @@ def build_from_examples(problem: MotionProblem, parts: Bools | None, tempo: floa
     graph = build_motion_graph(bank, dynamics)
     ground = Ground(float(np.linalg.norm(around.gravity_m_s2)), around.friction)
     q = interpolate_keys(dynamics, tuple(order), n_frames)
-    found = np.zeros((n_frames, 2, 3), bool)
+    found, spread = np.zeros((n_frames, 2, 3), bool), np.zeros((n_frames, AVERAGED, N_TANGENT))
     levels, distances = [], []
     for a, b in pairwise(order):
         n = b.frame - a.frame + 1
@@ -96,7 +97,11 @@ def build_from_examples(problem: MotionProblem, parts: Bools | None, tempo: floa
         way = _find_way(problem, a.frame, b.frame)
         chain = find_nearest_chain(graph, a.q, b.q, n / fps, None if parts is None else parts[rows], ground, way)
         q[rows], found[rows] = lay_chain(dynamics, bank, chain, np.array([a.q, b.q]), n)
-        levels += [field.examples.level_m[np.searchsorted(field.examples.start, row, side="right") - 1] for row in chain.first]
+        wanted = found[rows] if parts is None else parts[rows]
+        used = np.searchsorted(field.examples.start, chain.first, side="right") - 1
+        others = sorted(set(range(len(field.examples.level_m))) - set(used.tolist()))
+        q[rows], spread[rows] = average_examples(dynamics, bank, (q[rows], chain.distance), n / fps, wanted, others)
+        levels += list(field.examples.level_m[used])
         distances.append(chain.distance)
     if len(order) > 2:
         q = filter_configurations(q, fps, JOIN_HZ)
@@ -105,7 +110,7 @@ def build_from_examples(problem: MotionProblem, parts: Bools | None, tempo: floa
         over = compute_part_positions(dynamics.points, dynamics.contact_positions(key.q[None]))[0, ..., 1] - level
         found[max(0, key.frame - near) : key.frame + near + 1] &= over < LOW_M
     q = _clear_mounds(dynamics, _raise(q, around, 1.0), found if parts is None else parts, around)
-    return FirstMotion(q, found if parts is None else parts, level, max(distances, default=0.0))
+    return FirstMotion(q, found if parts is None else parts, level, max(distances, default=0.0), spread)
 
 
 def _find_way(problem: MotionProblem, first: int, last: int) -> Floats | None:

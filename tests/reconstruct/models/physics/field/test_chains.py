@@ -5,22 +5,24 @@ import pytest
 
 pytest.importorskip("pinocchio", reason='needs pinocchio: pip install "duocap[physics]"')
 
+from config.joints import JOINT_INDEX
 from database.builtin.catalog import make_builtin_clip
 from reconstruct.models.physics.body import build_body
-from reconstruct.models.physics.dynamics import Dynamics
+from reconstruct.models.physics.dynamics import N_TANGENT, Dynamics, find_joint_rows
 from reconstruct.models.physics.field.chains import (
     ExampleChain,
     Ground,
     find_nearest_chain,
     lay_chain,
 )
-from reconstruct.models.physics.field.examples import build_example_bank
+from reconstruct.models.physics.field.examples import average_examples, build_example_bank
 from reconstruct.models.physics.field.field import ExampleMotions
 from reconstruct.models.physics.field.graph import MotionGraph, build_motion_graph
 from reconstruct.models.physics.field.prepare import prepare_field_motion
 from reconstruct.models.physics.field.state import compute_units
 from reconstruct.models.physics.field.train import FPS
 from reconstruct.models.physics.synthesis.kinematics import compute_joint_positions
+from reconstruct.models.physics.synthesis.problem import ExampleMotion
 
 LEARNED = 240  # frames of the example: 4 s
 EARTH = Ground(9.81, 0.8)
@@ -96,6 +98,25 @@ def test_hips_follow_a_way(graph, walk):
         for given in (way, walk.q[40:LEARNED, [0, 2]])
     )
     assert follows.distance > goes.distance
+
+
+def test_where_examples_go_different_ways_a_motion_goes_between_them_and_may_go_either_way(walk, dynamics):
+    q, parts = walk.q[60:181], walk.parts[60:181]
+    swing = np.zeros((len(q), N_TANGENT))
+    swing[:, find_joint_rows(JOINT_INDEX["leftUpperArm"])] = 0.4 * np.sin(np.linspace(0.0, np.pi, len(q)))[:, None] ** 2
+    both = np.concatenate([q, dynamics.integrate(q, swing)])
+    start, levels = np.array([0, len(q), 2 * len(q)]), np.repeat(walk.level_m[None], 2, axis=0)
+    examples = ExampleMotions(both.astype(np.float32), start, np.concatenate([parts, parts]), levels, np.eye(N_TANGENT), FPS)
+    bank = build_example_bank(examples, compute_units(dynamics.body))
+    mean, spread = average_examples(dynamics, bank, (q, 0.0), len(q) / FPS, parts, [1])
+    np.testing.assert_allclose(dynamics.difference(q, mean), 0.5 * swing, atol=0.01)
+    np.testing.assert_allclose((spread**2).sum(axis=1), 0.25 * swing**2, atol=0.01)
+    L = ExampleMotion(mean, spread, 1.0).compute_nearness(10.0 * np.eye(N_TANGENT))
+    other = np.roll(swing, 3, axis=1)  # a way that neither goes
+    assert np.linalg.norm(L[60] @ swing[60]) < 0.5 * np.linalg.norm(L[60] @ other[60])
+    alone, none = average_examples(dynamics, bank, (q, 0.0), len(q) / FPS, parts, [])
+    np.testing.assert_allclose(dynamics.difference(q, alone), 0.0, atol=1e-9)
+    assert not none.any()
 
 
 def _measure_push(graph: MotionGraph, chain: ExampleChain) -> float:

@@ -24,6 +24,7 @@ from reconstruct.models.physics.synthesis.loads import share_loads
 from reconstruct.models.physics.synthesis.measure import measure_motion
 from reconstruct.models.physics.synthesis.normal import KnotSystem, solve_damped_step
 from reconstruct.models.physics.synthesis.problem import (
+    ExampleMotion,
     ExternalForce,
     KeyPath,
     KeyPose,
@@ -83,7 +84,8 @@ def test_gradient_is_that_of_central_differences(walk, field, weights):
     around = Surroundings(slope=np.array([0.05, -0.02]), mounds=(log,) if weights == "contacts" else ())
     problem = replace(_problem(walk, field, n), paths=(path,), external=(pull,), surroundings=around, weights=WEIGHTS[weights])
     keys = (problem.keys[0], replace(problem.keys[1], free_place=True))
-    problem = replace(problem, keys=keys, example=walk.q[FIRST + 1 : FIRST + n + 1])
+    spread = 0.05 * np.random.default_rng(5).normal(size=(1, 2, N_TANGENT)) * np.linspace(0.0, 1.0, n)[:, None, None]
+    problem = replace(problem, keys=keys, example=ExampleMotion(walk.q[FIRST + 1 : FIRST + n + 1], spread, 1.5))
     if weights in ("torques", "strength"):  # their derivatives leave the loads of contacts as they are
         problem = replace(problem, parts=np.zeros((n, 2, 3), bool))
     energy, q = MotionEnergy(problem), _moved(walk, n)
@@ -212,10 +214,12 @@ def test_a_window_begins_as_the_motion_does_there(walk, field):
     n = 40
     problem = _problem(walk, field, n)
     q = walk.q[FIRST : FIRST + n]
-    part = build_window_problem(replace(problem, example=q), 20, 35, q)
+    spread = np.zeros((n, 1, N_TANGENT))
+    part = build_window_problem(replace(problem, example=ExampleMotion(q, spread, 1.0)), 20, 35, q)
     frames = {key.frame: key.q for key in part.keys}
     assert sorted(frames) == [0, 1, 2, 14] and part.n_frames == 15 and part.weights.first == 0.0
     np.testing.assert_array_equal(frames[1], q[21])
-    np.testing.assert_array_equal(part.example, q[20:35])
+    assert part.example is not None
+    np.testing.assert_array_equal(part.example.q, q[20:35])
     got = solve_motion(part, _moved(walk, n)[20:35], SolveOptions(30, 1e-5))
     assert np.abs(problem.dynamics().difference(q[20:23], got.q[:3])).max() < 0.01
