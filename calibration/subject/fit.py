@@ -274,8 +274,9 @@ class BodyPrior:
 
 @dataclass(frozen=True, slots=True)
 class TakesFit:
-    """The fit and which takes it used; oddity: of each take, in standard deviations from what the others predict, NaN for one
-    alone."""
+    """The fit and the takes that it used.
+
+    oddity: distance of each take from what the others predict, in standard deviations; NaN for a single take."""
 
     fit: SubjectFit
     used: tuple[int, ...]

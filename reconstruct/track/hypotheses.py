@@ -117,10 +117,10 @@ def associate_all(
     estimator: Estimator,
     s: LabelSettings,
 ) -> list[Association]:
-    """Return the likeliest ways to label a moment, with what the landmarks of each view may have exchanged; the best first.
+    """Return the likeliest ways to label a moment, best first, including exchanges of left and right landmarks in each view.
 
     Args:
-        hypothesis: that expects the markers.
+        hypothesis: predicts the markers.
         views: what the cameras saw at one time.
         points: of the views.
         rig: the cameras.

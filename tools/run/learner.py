@@ -67,7 +67,7 @@ class LearnerProcess:
         self._announce(f"{child.fate(hung)}; starting it again{after}")
 
     def stop(self) -> None:
-        """Tell it to end."""
+        """Ask the learner process to end."""
         self._board.send(self.child, StopOrder())
 
     def end(self, deadline_ns: int) -> None:
