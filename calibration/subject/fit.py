@@ -274,9 +274,8 @@ class BodyPrior:
 
 @dataclass(frozen=True, slots=True)
 class TakesFit:
-    """The fit and the takes that it used.
-
-    oddity: distance of each take from what the others predict, in standard deviations; NaN for a single take."""
+    """The fit and which takes it used; oddity: of each take, in standard deviations from what the others predict, NaN for one
+    alone."""
 
     fit: SubjectFit
     used: tuple[int, ...]

@@ -117,10 +117,10 @@ def associate_all(
     estimator: Estimator,
     s: LabelSettings,
 ) -> list[Association]:
-    """Return the likeliest ways to label a moment, best first, including exchanges of left and right landmarks in each view.
+    """Return the likeliest ways to label a moment, with what the landmarks of each view may have exchanged; the best first.
 
     Args:
-        hypothesis: predicts the markers.
+        hypothesis: that expects the markers.
         views: what the cameras saw at one time.
         points: of the views.
         rig: the cameras.

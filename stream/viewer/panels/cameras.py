@@ -46,7 +46,7 @@ class CamerasPanel:
         self._last: list[Image | None] = [None] * len(CAMERA_NAMES)
 
     def update(self, view: AppSnapshot) -> None:
-        """Show new pictures, unless another panel shows them."""
+        """Show new pictures, unless they are shown elsewhere."""
         pictures: tuple[Image | None, ...] = () if self.hidden else self._provider.pictures()
         for n, handle in enumerate(self._images):
             picture = pictures[n] if n < len(pictures) else None

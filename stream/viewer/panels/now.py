@@ -82,7 +82,7 @@ class RecordPanel:
         gui.add_command(ORIGIN, hotkey="O").on_trigger(lambda _: self._recentre())
 
     def update(self, view: AppSnapshot) -> None:
-        """Update the button to the publisher's state: another page may have pressed it."""
+        """Follow the publishing program: another page may have pressed the button."""
         self._show_whole_run(view.take)
         running = bool(view.recording)
         if not self._busy and running != self._running:
