@@ -81,7 +81,7 @@ class DoubtLog:
         return span if over else None
 
     def close(self) -> DoubtfulSpan | None:
-        """Return the span that is not over yet, if there is one, and forget it."""
+        """End the current span, if there is one, and return it."""
         span, self._open = self._open, None
         return span
 

@@ -122,13 +122,13 @@ def _build_epipolar_rows(pair: Views, histories: tuple[BlobHistory, BlobHistory]
 
 
 def estimate_sync_offset(seen: SyncSamples, way: Way, camera: int = 1) -> SyncResult:
-    """Estimate by how much a camera's stamps are later than the first's.
+    """Estimate by how much a camera's timestamps are later than the first camera's.
 
     Args:
         seen: samples of the recording.
         way: epipolar, flash or jump.
         camera: number of the camera, from 1 on.
-    Raises: OffsetNotFoundError: nothing that tells it.
+    Raises: OffsetNotFoundError: the recording does not determine it.
     """
     if way == "epipolar":
         return _estimate_epipolar_offset(seen, camera)

@@ -19,8 +19,9 @@ AT_EDGE = 1.3  # squares from a side of the picture within which a board may go 
 
 @dataclass(frozen=True, slots=True)
 class OtherChessboard:
-    """A chessboard of any size: its inner corners along its longer and shorter side, whether it may go on outside the picture,
-    its blur.
+    """A chessboard of unknown size.
+
+    Inner corners along its longer and shorter side, whether it may extend beyond the picture, and its blur.
     """
 
     columns: int

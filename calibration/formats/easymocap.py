@@ -18,7 +18,7 @@ ORTHONORMAL = 1e-9  # a matrix with fewer digits is less exact than the rotation
 
 
 def find_easymocap_folder(path: Path) -> Path | None:
-    """Return the folder of such a calibration, if `path` is one or one of its files."""
+    """Return the folder of an EasyMocap calibration if `path` is one or one of its files, else None."""
     folder = path.parent if path.name in (INTRINSICS, EXTRINSICS) else path
     return folder if (folder / INTRINSICS).is_file() or (folder / EXTRINSICS).is_file() else None
 

@@ -30,7 +30,7 @@ def list_point_pairs(points_m: Floats) -> tuple[NDArray[np.intp], NDArray[np.int
 
 
 def remeasure_points(points_m: Floats, true_rig: Rig, rig: Rig) -> Floats:
-    """Return where one rig puts the points that another one sees, (N, 3) [m]; a single camera is given their depth.
+    """Return the points, (N, 3) [m], as one rig measures them in the images of another; a single camera is given their depth.
 
     Args:
         points_m: the points, (N, 3) [m].

@@ -60,7 +60,7 @@ class HeightPrior:
 
 @dataclass(frozen=True, slots=True)
 class SubjectState:
-    """Everything that is sought: y (P,), offset_m (M, 3), and of every take rotvec (J, 3) and root_m (3,)."""
+    """The unknowns: y (P,), offset_m (M, 3), and for every take rotvec (J, 3) and root_m (3,)."""
 
     y: Floats
     offset_m: Floats
@@ -144,11 +144,11 @@ class SubjectProblem:
 
 
 def adjust_subject(problem: SubjectProblem, start: SubjectState | None = None, max_steps: int = MAX_STEPS) -> AdjustedSubject:
-    """Return the state of the least sum of squares.
+    """Return the state with the least sum of squares.
 
     Args:
         problem: what is asked.
-        start: where to begin; None: what is expected of everything.
+        start: initial state; None: the prior means.
         max_steps: number of steps at most.
     """
     if start is None:

@@ -20,7 +20,7 @@ class FrameSink:
     """Takes every frame with its blobs, in the reading thread; never waits."""
 
     def take(self, frame: Frame, blobs: Blobs, t_read_ns: int) -> None:
-        """Take a frame, whose image does not change any more.
+        """Receive a frame; its image is not modified afterwards.
 
         Args:
             blobs: the markers detected in it.

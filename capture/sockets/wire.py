@@ -167,7 +167,7 @@ def _read_part(content: dict[str, Any], key: str, high: float) -> float:
 
 
 def pack_landmarks(found: Landmarks | None) -> dict[str, Any]:
-    """Return the fields of a message that hold landmarks; none without."""
+    """Return the fields of a message that hold landmarks; an empty map where there are none."""
     if found is None:
         return {}
     return {"landmarks": pack_floats(np.column_stack([found.image_px, found.score])), "presence": found.presence}

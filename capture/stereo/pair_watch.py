@@ -52,7 +52,7 @@ class VoteSegment:
 
 
 def find_agreed_distance(votes: Floats, n: int, start: VoteResult | None) -> VoteResult:
-    """Return the distance on which most votes agree, above the level of wrong partners.
+    """Return the distance with most votes above the level of wrong matches.
 
     Args:
         votes: by distance, (bins,).

@@ -132,7 +132,7 @@ def look_around(plan: MotionPlan) -> None:
 
 
 def sweep_arms(plan: MotionPlan) -> None:
-    """Move the arms slowly through unlike poses: forward, up, to the sides, folded."""
+    """Move the arms slowly through different poses: forward, up, to the sides, folded."""
     for _ in range(4):
         seconds = plan.seconds(0.9)
         for side in ("left", "right"):

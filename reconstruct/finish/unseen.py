@@ -77,7 +77,9 @@ class UnseenChains:
             chain.x = chain.v = None
 
     def step(self, pose: Pose, rows: Ints | None) -> Pose:
-        """Return the pose with the chains that no camera sees a marker of following it; rows: its nearest poses, (K,).
+        """Return the pose in which chains without a visible marker follow the rest of the body.
+
+        rows: nearest poses, (K,).
 
         The markers stay those of the solver.
         """

@@ -148,7 +148,7 @@ class FillIn:
             self._evaluate(check)
 
     def weights(self) -> dict[str, Floats]:
-        """Return the weights of the models for every limb and the trunk, (L + 1,): one model for each, the best by its checks."""
+        """Return each model's weights for every limb and the trunk, (L + 1,); only the model with the best checks has one."""
         found = {name: record.weights() for name, record in self.records.items()}
         best = np.argmin([np.where(weight > 0.0, share, np.inf) for weight, share in found.values()], axis=0)
         return {name: np.where(best == n, weight, 0.0) for n, (name, (weight, _)) in enumerate(found.items())}

@@ -236,7 +236,7 @@ def compute_pose_gaussian(
 
     Args:
         found: prediction at x.
-        taken: values that were subtracted from the angles to make features, (K,).
+        taken: values that are subtracted from the angles to make features, (K,).
         angle: index of the angle of each feature, (K,), A or more for none.
         share: share of each feature in the information on its angle, (K,).
         of_angle: variance where s2 is 1, (A,), infinite where there is nothing.

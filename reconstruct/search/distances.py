@@ -169,7 +169,7 @@ def compute_row_distances(markers: Singles, query: KernelQuery, rows: Ints, out:
 
 @kernel
 def add_pose_distances_of(poses: Singles, query: KernelQuery, rows: Ints, limit: np.float32, out: Singles) -> None:
-    """Add the joints' part to the squared distance of some poses, (R,), where it is under `limit`.
+    """Add the squared joint differences of some poses to their distances, (R,), where these are under `limit`.
 
     Args:
         poses: joints of all poses, (N, D) float32 [rad].

@@ -142,7 +142,7 @@ class Prior:
 
 
 def build_initial_belief(start: BodyState, n: NeighbourGaussians) -> Belief:
-    """Return the initial belief about a performer who was just found, with a root and neighbours, before any marker counts."""
+    """Return the belief about a performer who was just found, from root and neighbours, before any marker is used."""
     joints = start.joints.copy()
     joints[1:] = n.pose.reshape(-1, 3)
     covariance = np.zeros((2 * N_POSE, 2 * N_POSE))

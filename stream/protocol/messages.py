@@ -90,9 +90,9 @@ class RigMessage:
     """The cameras of the run, one to eight, in the rig's order.
 
     Attributes:
-        floor_known: always true, for the world has Y up and its floor at 0; false in recordings of before alone, which are
-            levelled when they are opened.
-        up_xyz: the world's up direction, of length 1, (0, 1, 0) or that of a recording of before.
+        floor_known: always true, since the world has Y up and its floor at 0; false only in older recordings, which are levelled
+            when they are opened.
+        up_xyz: the world's up direction, of length 1, (0, 1, 0) or that of an older recording.
     """
 
     session: str
@@ -228,7 +228,7 @@ class StatusMessage:
         return details if isinstance(details, dict) else {}
 
     def time_offset(self, camera: str) -> CameraTimeOffset | None:
-        """Return how late a camera's stamps are beside those of the first; None where nothing, or no number, is told."""
+        """Return how late a camera's timestamps are relative to the first camera's; None where unknown."""
         prefix = "" if camera == CAMERA_NAMES[1] else f"{camera}_"
         late_ms, sigma_ms = (read_number(self.calibration.get(f"{prefix}time_offset_{figure}")) for figure in ("ms", "sigma_ms"))
         return None if late_ms is None else CameraTimeOffset(late_ms, sigma_ms)

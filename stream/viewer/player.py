@@ -56,7 +56,7 @@ class Playhead:
         return replace(self, cursor_s=span.end_s, playing=False, live=False)
 
     def paused(self) -> "Playhead":
-        """Stop, also while more comes."""
+        """Pause playing, while the stream goes on."""
         return replace(self, playing=False, live=False)
 
     def resumed(self, span: TimeSpan) -> "Playhead":

@@ -36,7 +36,7 @@ class BatchTask:
         return self.name.rpartition("/")[2]
 
     def command(self, inputs: tuple[str, ...], out: Path) -> list[str]:
-        """Return the words with inputs and folder put in."""
+        """Return the command's arguments with the paths of inputs and folder filled in."""
         return [self._word(word, inputs, out) for word in self.words]
 
     def _word(self, word: str, inputs: tuple[str, ...], out: Path) -> str:

@@ -193,7 +193,7 @@ Person = Annotated[
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ImportOptions:
-    """What is known of a motion of another program, in place of what is found in it."""
+    """What the user says of a motion file, in place of what is found in it."""
 
     unit: Annotated[
         Literal["m", "cm", "mm", "in", "cmu"] | None,

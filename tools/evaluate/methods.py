@@ -35,7 +35,7 @@ class Method(Protocol):
     """Finds the poses of consecutive frames."""
 
     def step(self, frame: MarkerFrame, start: BodyState | None) -> BodyState:
-        """Return the pose of a frame; start: the true pose, for the first frame only."""
+        """Return the pose of a frame; start: the true pose, used for the first frame only."""
 
 
 @dataclass(frozen=True, slots=True)

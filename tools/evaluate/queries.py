@@ -36,7 +36,7 @@ RIG = make_facing_rig((640, 480), 60.0, 4.0, 1.0, 1.0)  # markers come triangula
 
 @dataclass(frozen=True, slots=True)
 class MotionQuery:
-    """A motion to be found again.
+    """A motion of known truth that an estimator has to reconstruct from its markers.
 
     Attributes:
         subject: the true skeleton and marker offsets.

@@ -41,13 +41,13 @@ Progress = Callable[[int, int | None], None]
 
 
 class PoseSink(Protocol):
-    """Whoever takes poses as they come."""
+    """A receiver of poses in order of time."""
 
     def pose(self, pose: Pose) -> None:
-        """Take one pose."""
+        """Receive one pose."""
 
     def rig(self, rig: Rig) -> None:
-        """Take the rig where the world of the next pose is another."""
+        """Receive the rig; called where the world of the next pose differs."""
 
     def serve(self, t_ns: int) -> None:
         """Do the regular work, such as sending a status."""

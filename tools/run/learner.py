@@ -56,7 +56,7 @@ class LearnerProcess:
             self._announce(words or f"{child.fate()}; no style is learned any more, poses go on without")
 
     def stop(self) -> None:
-        """Tell it to end."""
+        """Ask the learner process to end."""
         self._board.send(self.child, StopOrder())
 
     def _tell_address(self) -> None:

@@ -105,7 +105,7 @@ class SendStep(StartStep):
         )
 
     def draw(self, desk: Desk, values: dict[str, Value]) -> str:
-        """Return the way to the program that is chosen."""
+        """Return a drawing of the connection to the chosen program."""
         receiver = RECEIVERS[str(values.get("program") or next(iter(RECEIVERS)))]
         return draw_chain(receiver.chain, receiver.steps)
 

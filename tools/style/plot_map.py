@@ -19,7 +19,7 @@ BREAK_S = 0.5  # poses farther apart in time are not joined
 
 @dataclass(frozen=True, slots=True)
 class LatentPlane:
-    """The two directions in which latent points spread most, of 2-d spaces the whole space.
+    """The plane of the two directions in which latent points spread most; with two dimensions the whole space.
 
     Attributes:
         middle: (Q,).

@@ -125,9 +125,9 @@ def format_item(measured: MeasuredItem) -> list[str]:
     """Return the lines of an item."""
     item, lines = measured.item, [f"## {measured.item.place}: {measured.item.title}", "", measured.item.text, ""]
     if measured.comparisons:
-        lines += format_grid(
-            ("", "paper", "paper's model here", "ours", "verdict"), [one.format_cells() for one in measured.comparisons]
-        )
+        rows = [("", "paper", "paper's model here", "ours", "verdict"), *(one.format_cells() for one in measured.comparisons)]
+        shown = [column for column in zip(*rows, strict=True) if set(column[1:]) != {"-"}]
+        lines += format_grid([column[0] for column in shown], list(zip(*(column[1:] for column in shown), strict=True)))
         took = f" ({measured.processor_s:.0f} s of processor time)" if measured.processor_s else ""
         lines += ["", f"`{measured.command}`{took}", ""]
     elif item.table:

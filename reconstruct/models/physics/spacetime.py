@@ -85,7 +85,7 @@ class SpacetimeProblem:
 
     @property
     def weight_n(self) -> float:
-        """Weight of the body, on the earth where there is no gravity."""
+        """Return the body's weight [N]; with the earth's gravity where the scene has none."""
         g = float(np.linalg.norm(self.dynamics.gravity_m_s2))
         return self.dynamics.body.total_kg * (g if g > 0.0 else 9.81)
 

@@ -45,11 +45,12 @@ class PageOptions:
     """Contents and options of a page.
 
     Attributes:
-        file: the session is saved in.
+        file: where the session is saved.
         models: loaders of the models by name, called when a model is first used.
-        export: returns a take as the bytes of a file of a format, formats: suffixes by name.
+        export: returns a take as the bytes of a file of a format.
+        formats: suffixes of files by the name of the format.
         publisher: None where nothing is published.
-        known: returns the poses of the database, loaded when they are first asked for, None where there is none.
+        known: returns the poses of the database, loaded at first use; None without a database.
     """
 
     file: Path

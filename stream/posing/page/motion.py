@@ -106,7 +106,7 @@ class MotionPart:
         scene.show_ghosts([motion.pose_at(time_s) for time_s in shown_s])
 
     def show_ghosts(self, on: bool) -> None:
-        """Have ghosts shown at the keys and between them, or none."""
+        """Show or hide ghosts of the body at the keys and between them."""
 
         def switch() -> None:
             self._with_ghosts = on

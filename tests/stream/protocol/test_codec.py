@@ -179,7 +179,9 @@ PAGE_POSE = PoseMessage(
 
 
 def example_bytes() -> bytes:
-    lines = re.findall(r"^    ((?:[0-9a-f]{2} ?)+)(?:\s*#.*)?$", (DOCS / "pose-bytes.md").read_text("utf-8"), re.MULTILINE)
+    lines = re.findall(
+        r"^    ((?:[0-9a-f]{2} ?)+)(?:\s*#.*)?$", (DOCS / "tables" / "pose-bytes.txt").read_text("utf-8"), re.MULTILINE
+    )
     return bytes.fromhex("".join(lines))
 
 

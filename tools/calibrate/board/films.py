@@ -28,7 +28,7 @@ MAX_FLOW_ERROR_PX = 0.5
 
 @dataclass(frozen=True, slots=True)
 class PictureRow:
-    """The pictures of one moment by camera, None where a camera has none, small grey ones of them, and the moment."""
+    """The pictures of one moment, by camera (None where a camera has none), small grey copies of them, and the moment."""
 
     frames: tuple[Frame | None, ...]
     small: tuple[Image | None, ...]
@@ -88,7 +88,7 @@ def select_still_moments(rows: Iterator[PictureRow], moment_s: float, moving: bo
     Args:
         rows: pictures by moment.
         moment_s: length of time of which one row is chosen [s].
-        moving: every other time the one that moves most, to tell the cameras' time offset by.
+        moving: every other time take the one that moves most, from which the time offset is estimated.
     """
     best: FilmedRow | None = None
     sign = 1.0
