@@ -85,6 +85,51 @@ class _Pending:
         return data
 
 
+class _RecordWriter:
+    """Write payloads as the records of a file, in memory."""
+
+    def __init__(self, metadata: Mapping[str, str]) -> None:
+        self._pending, self._channels, self._n_added = _Pending(), dict[str, int](), 0
+        self._writer = Writer(self._pending, chunk_size=CHUNK_BYTES, compression=CompressionType.ZSTD)  # type: ignore[arg-type]
+        self._writer.start(profile=PROFILE, library="duocap")
+        self._writer.add_metadata(METADATA, {"format_version": FORMAT_VERSION, **metadata})
+        for topic in TOPICS:
+            self._register(topic)
+
+    def _register(self, topic: str) -> None:
+        """Register the channel of a topic with its schema."""
+        text = SCHEMA_TEXT.format(keys={**SCHEMA_KEYS, **JOURNAL_KEYS}[topic])
+        schema = self._writer.register_schema(f"duocap.{topic}", "text", text.encode())
+        self._channels[topic] = self._writer.register_channel(topic, ENCODING, schema)
+
+    def add(self, payload: bytes, t_ns: int, sequence: int) -> None:
+        """Add one payload to the chunk.
+
+        Args:
+            payload: the payload as published.
+            t_ns: time of publishing [ns].
+            sequence: number of the message.
+        """
+        topic, _, body = payload.partition(b" ")
+        name = topic.decode()
+        if name not in self._channels:
+            self._register(name)
+        self._writer.add_message(self._channels[name], t_ns, body, t_ns, sequence)
+        self._n_added += 1
+
+    def take_chunk(self) -> bytes:
+        """End the chunk; return the bytes of the file since the last call."""
+        self._writer.flush()  # type: ignore[no-untyped-call]
+        return self._pending.take()
+
+    def finish(self, n_lost: int) -> bytes:
+        """End the file with the numbers of messages in it and of those lost; return its last bytes."""
+        self._writer.flush()  # type: ignore[no-untyped-call]
+        self._writer.add_metadata(END_METADATA, {"messages": str(self._n_added), "lost": str(n_lost)})
+        self._writer.finish()  # type: ignore[no-untyped-call]
+        return self._pending.take()
+
+
 class Recorder:
     """Record payloads to a new file; `write` never waits, and may be called from any thread.
 
@@ -102,8 +147,7 @@ class Recorder:
         self.file, self.fault = file, ""
         self.n_recorded = self.n_lost = 0
         self._stream = _create_file(file)
-        self._pending = _Pending()
-        self._writer, self._channels = _begin_writer(self._pending, metadata)
+        self._writer = _RecordWriter(metadata)
         self._n_whole = self._n_pending = 0
         self._queue: deque[tuple[bytes, int, int]] = deque()
         self._n_queued_bytes = 0
@@ -160,9 +204,7 @@ class Recorder:
                 with self._changed:
                     self._changed.wait_for(lambda: self._closing, FLUSH_S)
             self._write_queued()
-            self._writer.add_metadata(END_METADATA, {"messages": str(self.n_recorded), "lost": str(self.n_lost)})
-            self._writer.finish()  # type: ignore[no-untyped-call]
-            self._put()
+            self._put(self._writer.finish(self.n_lost))
             os.fsync(self._stream.fileno())
         except Exception as error:  # most likely the disk; in any case the run goes on and the fault is reported
             log.debug("recording failed", exc_info=True)
@@ -177,21 +219,15 @@ class Recorder:
             waiting, self._queue = self._queue, deque()
             self._n_queued_bytes, self._n_pending = 0, len(waiting)
         for payload, t_ns, sequence in waiting:
-            topic, _, body = payload.partition(b" ")
-            name = topic.decode()
-            if name not in self._channels:
-                self._channels[name] = _register_channel(self._writer, name, JOURNAL_KEYS[name])
-            self._writer.add_message(self._channels[name], t_ns, body, t_ns, sequence)
-        self._writer.flush()  # type: ignore[no-untyped-call]
-        self._put()
+            self._writer.add(payload, t_ns, sequence)
+        self._put(self._writer.take_chunk())
         self.n_recorded, self._n_pending = self.n_recorded + self._n_pending, 0
 
-    def _put(self) -> None:
+    def _put(self, data: bytes) -> None:
         """Write the bytes of whole chunks to the file."""
-        data = memoryview(self._pending.take())
-        written = 0
+        view, written = memoryview(data), 0
         while written < len(data):
-            written += self._stream.write(data[written:]) or 0
+            written += self._stream.write(view[written:]) or 0
         self._n_whole += written
 
     def _fail(self, error: Exception) -> None:
@@ -206,30 +242,10 @@ class Recorder:
 
 def build_recording(metadata: Mapping[str, str], messages: Iterable[tuple[bytes, int, int]]) -> bytes:
     """Return a whole recording of payloads of the stream, with their times [ns] and sequence numbers."""
-    content, n = _Pending(), 0
-    writer, channels = _begin_writer(content, metadata)
+    writer = _RecordWriter(metadata)
     for payload, t_ns, sequence in messages:
-        topic, _, body = payload.partition(b" ")
-        writer.add_message(channels[topic.decode()], t_ns, body, t_ns, sequence)
-        n += 1
-    writer.flush()  # type: ignore[no-untyped-call]
-    writer.add_metadata(END_METADATA, {"messages": str(n), "lost": "0"})
-    writer.finish()  # type: ignore[no-untyped-call]
-    return content.take()
-
-
-def _begin_writer(content: _Pending, metadata: Mapping[str, str]) -> tuple[Writer, dict[str, int]]:
-    """Return a writer whose head is written, and the channels of the stream's topics."""
-    writer = Writer(content, chunk_size=CHUNK_BYTES, compression=CompressionType.ZSTD)  # type: ignore[arg-type]
-    writer.start(profile=PROFILE, library="duocap")
-    writer.add_metadata(METADATA, {"format_version": FORMAT_VERSION, **metadata})
-    return writer, {topic: _register_channel(writer, topic, SCHEMA_KEYS[topic]) for topic in TOPICS}
-
-
-def _register_channel(writer: Writer, topic: str, keys: str) -> int:
-    """Register the channel of a topic with its schema."""
-    schema = writer.register_schema(f"duocap.{topic}", "text", SCHEMA_TEXT.format(keys=keys).encode())
-    return writer.register_channel(topic, ENCODING, schema)
+        writer.add(payload, t_ns, sequence)
+    return writer.finish(n_lost=0)
 
 
 def _create_file(file: Path) -> FileIO:

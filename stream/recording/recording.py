@@ -7,7 +7,7 @@ truncated or damaged file is described in `notes`.
 import contextlib
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from functools import lru_cache
+from functools import cached_property, lru_cache
 from pathlib import Path
 from typing import Any, NamedTuple, overload
 
@@ -44,9 +44,8 @@ class _MessageIndex:
 
     def __init__(self, data: bytes, records: Records, file: Path) -> None:
         self.notes: list[str] = list(records.notes)
-        self._data, self._chunks = data, records.chunks
         self._topics: dict[int, int] = {}
-        self.chunk: Callable[[int], bytes] = lru_cache(maxsize=CACHED_CHUNKS)(self._decompressed)
+        self._chunk = lru_cache(maxsize=CACHED_CHUNKS)(lambda number: decompress_chunk(data, records.chunks[number]))
         rows: list[tuple[int, int, int, int, int]] = []
         n_bytes = 0
         for number, chunk in enumerate(records.chunks):
@@ -72,10 +71,6 @@ class _MessageIndex:
                 rows.append((self._topics.get(item.channel, len(ALL_TOPICS)), item.t_ns, number, item.start, item.end))
         return rows
 
-    def _decompressed(self, number: int) -> bytes:
-        """Return the content of a chunk that could be decompressed before."""
-        return decompress_chunk(self._data, self._chunks[number])
-
     def payload(self, row: int) -> bytes:
         """Return a message as it was published."""
         return TOPICS[int(self.table[row, 0])].encode() + b" " + self.content(row)
@@ -83,7 +78,7 @@ class _MessageIndex:
     def content(self, row: int) -> bytes:
         """Return the map of a message."""
         _, _, chunk, start, end = self.table[row].tolist()
-        return self.chunk(chunk)[start:end]
+        return self._chunk(chunk)[start:end]
 
     def journal(self) -> Iterator[JournalEntry]:
         """Return the entries of the journal, in their order."""
@@ -93,7 +88,7 @@ class _MessageIndex:
 
     def rows_of(self, topic: str) -> NDArray[np.int64]:
         """Return the rows of a topic, in order of time."""
-        rows = np.flatnonzero(self.table[:, 0] == TOPICS.index(topic))
+        rows = np.flatnonzero(self.table[:, 0] == ALL_TOPICS.index(topic))
         return np.asarray(rows[np.argsort(self.table[rows, 1], kind="stable")], np.int64)
 
 
@@ -166,27 +161,6 @@ class JournalledRun:
         return self.index.journal()
 
 
-class _RecordedLandmarks:
-    """The landmarks in the journal of a file, found by when their pictures were captured."""
-
-    def __init__(self, index: _MessageIndex) -> None:
-        rows = np.flatnonzero(index.table[:, 0] == ALL_TOPICS.index(journal.BLOBS))
-        self._rows = rows[np.argsort(index.table[rows, 1], kind="stable")]
-        self._index, self._t_received_ns = index, index.table[self._rows, 1]
-
-    def find(self, camera: int, t_capture_ns: int) -> Landmarks | None:
-        """Return the landmarks of a camera's picture; None where it has none, or the journal does not have it."""
-        first, last = np.searchsorted(self._t_received_ns, [t_capture_ns, t_capture_ns + LATEST_NS])
-        for row in self._rows[first:last]:
-            try:
-                blobs = decode_blobs(self._index.content(int(row))).blobs
-            except MalformedMessageError:
-                continue
-            if blobs.camera == camera and blobs.t_capture_ns == t_capture_ns:
-                return blobs.landmarks
-        return None
-
-
 class Recording:
     """The content of one file; `open_recording` creates it.
 
@@ -205,7 +179,6 @@ class Recording:
         self.file, self.data = file, data
         self.metadata = dict(records.metadata.get(METADATA, {}))
         self._index = index
-        self._landmarks: _RecordedLandmarks | None = None
         self.skeleton = self._skeleton()
         self.published: Sequence[PoseMessage] = RecordedPoses(index)
         self.t_publish_ns = index.table[index.rows_of("pose"), 1]
@@ -223,8 +196,20 @@ class Recording:
 
     def find_landmarks(self, camera: int, t_capture_ns: int) -> Landmarks | None:
         """Return the landmarks that a run found in the picture of a camera, by its number, of a time of capture; None: none."""
-        self._landmarks = self._landmarks or _RecordedLandmarks(self._index)
-        return self._landmarks.find(camera, t_capture_ns)
+        rows, t_received_ns = self._blob_rows
+        first, last = np.searchsorted(t_received_ns, [t_capture_ns, t_capture_ns + LATEST_NS])
+        for row in rows[first:last].tolist():
+            with contextlib.suppress(MalformedMessageError):
+                blobs = decode_blobs(self._index.content(row)).blobs
+                if blobs.camera == camera and blobs.t_capture_ns == t_capture_ns:
+                    return blobs.landmarks
+        return None
+
+    @cached_property
+    def _blob_rows(self) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+        """The rows of blobs in the journal, and when each was received [ns]."""
+        rows = self._index.rows_of(journal.BLOBS)
+        return rows, self._index.table[rows, 1]
 
     def _world(self) -> tuple[RigMessage | None, list[RigidMotion | None]]:
         """Return the last rig, and the motions into its world of poses after none, one, two of the rigs in the file."""
@@ -312,7 +297,14 @@ def open_recording_bytes(data: bytes, file: Path) -> Recording:
     """Open the bytes of a recording; file: its name in messages. Raises RecordingError, as `open_recording` does."""
     records, index = _read_records_and_messages(data, file)
     recording = Recording(file, data, records, index)
-    _check_poses(recording)
+    if not recording.poses:
+        raise RecordingError(f"{file}: holds no pose; it ended before the first one, record anew")
+    try:
+        first = recording.poses[0]
+    except MalformedMessageError as error:
+        raise RecordingError(f"{file}: its poses cannot be read: {error}") from error
+    if first.hash != recording.skeleton.hash or len(first.rotations_xyzw) != len(recording.skeleton.names):
+        raise RecordingError(f"{file}: its poses belong to another skeleton than the one in it; record anew")
     return recording
 
 
@@ -336,15 +328,3 @@ def _check_schema(schema: Schema, file: Path) -> None:
         raise RecordingError(
             f"{file}: holds messages of schema {schema.name[:40]!r}, expected duocap's; is it from another program?"
         )
-
-
-def _check_poses(recording: Recording) -> None:
-    """Raise RecordingError unless there are poses, of the recorded skeleton."""
-    if not recording.poses:
-        raise RecordingError(f"{recording.file}: holds no pose; it ended before the first one, record anew")
-    try:
-        first = recording.poses[0]
-    except MalformedMessageError as error:
-        raise RecordingError(f"{recording.file}: its poses cannot be read: {error}") from error
-    if first.hash != recording.skeleton.hash or len(first.rotations_xyzw) != len(recording.skeleton.names):
-        raise RecordingError(f"{recording.file}: its poses belong to another skeleton than the one in it; record anew")

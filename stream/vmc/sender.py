@@ -90,7 +90,6 @@ class Sender:
         self._target = target
         self._family, self._address = resolve_target(target)
         self.n_sent = self.n_refused = self.n_dropped = 0
-        self._warned = False
         self._reopen_due_ns = 0
         self._socket: socket.socket | None = self._opened()
         log.info("VMC goes to %s", target)
@@ -120,7 +119,9 @@ class Sender:
             except BLOCKED:
                 return False
             except (ConnectionRefusedError, ConnectionResetError):
-                self._refused()
+                if not self.n_refused:
+                    log.warning("VMC to %s: nobody listens there yet; sending goes on", self._target)
+                self.n_refused += 1
             except OSError as error:  # no buffers, no network, another network: a new socket may work
                 log.debug("VMC to %s: %s", self._target, error)
                 self.close()
@@ -128,13 +129,6 @@ class Sender:
                 self.n_sent += 1
                 return True
         return False
-
-    def _refused(self) -> None:
-        """Count a refusal; warn the first time."""
-        self.n_refused += 1
-        if not self._warned:
-            self._warned = True
-            log.warning("VMC to %s: nobody listens there yet; sending goes on", self._target)
 
     def _opened(self) -> socket.socket | None:
         """Return a socket connected to the target; None while the system refuses one."""

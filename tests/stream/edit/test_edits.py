@@ -42,6 +42,15 @@ def demo() -> Recording:
     return record([(0, skeleton), (0, rig), *((pose.t_publish_ns, pose) for pose in poses)])
 
 
+def moved(demo: Recording, places_m: np.ndarray, lost: np.ndarray) -> Recording:
+    """Return the demo with its performer at other places, (N, 3), and lost in some frames."""
+    poses = [
+        replace(pose, root_m=tuple(place.tolist()), state=TrackingState.LOST if gone else pose.state)
+        for pose, place, gone in zip(demo.poses, places_m, lost, strict=True)
+    ]
+    return record([(0, demo.skeleton), *((pose.t_publish_ns, pose) for pose in poses)])
+
+
 def payloads(recording: Recording) -> list[bytes]:
     return [recording.poses.payload(n) for n in range(len(recording.poses))]
 
@@ -77,23 +86,14 @@ def test_both_parts_of_a_split_are_the_take(walk: Recording, at_s: float) -> Non
 
 @pytest.mark.parametrize("edit", [Trim(5.0, 6.0), Cut(0.0, 9.0), Trim(1.0, 0.5), Smooth(0.0), Fill(7.0, 8.0), Fill(0.0, 0.5)])
 def test_what_cannot_be_edited_is_refused_in_one_line(walk: Recording, edit: Edit) -> None:
-
     with pytest.raises(DuocapError) as refused:
         apply_edit(walk, edit)
     assert "\n" not in str(refused.value)
 
 
 def test_smoothing_takes_noise_from_a_span_and_leaves_the_rest_to_the_byte(demo: Recording) -> None:
-    rng = np.random.default_rng(1)
-    noisy = record(
-        [
-            (0, demo.skeleton),
-            *(
-                (pose.t_publish_ns, replace(pose, root_m=tuple((np.array(pose.root_m) + 0.005 * rng.normal(size=3)).tolist())))
-                for pose in demo.poses
-            ),
-        ]
-    )
+    noise_m = 0.005 * np.random.default_rng(1).normal(size=(len(demo.poses), 3))
+    noisy = moved(demo, np.array([pose.root_m for pose in demo.poses]) + noise_m, np.zeros(len(noise_m), bool))
     edited, seconds = apply_edit(noisy, Smooth(0.2, 0.5, 1.5)), seconds_of(demo)
     truth, before, after = (joints(one)[:, -3:] for one in (demo, noisy, edited))
     inner, outer = (seconds > 0.7) & (seconds < 1.3), (seconds < 0.5) | (seconds > 1.5)
@@ -106,15 +106,7 @@ def test_smoothing_takes_noise_from_a_span_and_leaves_the_rest_to_the_byte(demo:
 def test_a_gap_is_filled_by_the_motion_on_both_sides(demo: Recording) -> None:
     seconds = seconds_of(demo)
     gap = (seconds > 0.9) & (seconds < 1.05)
-    broken = record(
-        [
-            (0, demo.skeleton),
-            *(
-                (pose.t_publish_ns, replace(pose, root_m=(9.0, 9.0, 9.0), state=TrackingState.LOST) if lost else pose)
-                for pose, lost in zip(demo.poses, gap, strict=True)
-            ),
-        ]
-    )
+    broken = moved(demo, np.where(gap[:, None], 9.0, np.array([pose.root_m for pose in demo.poses])), gap)
     edited = apply_edit(broken, Fill(0.91, 1.04))
     assert np.abs(joints(edited) - joints(demo))[gap].max() < 0.1
     assert {edited.poses[n].state for n in np.flatnonzero(gap).tolist()} == {TrackingState.COASTING}

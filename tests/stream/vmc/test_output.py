@@ -11,7 +11,6 @@ import pytest
 from config.errors import DuocapError
 from reconstruct.pose import TrackingState
 from stream.protocol.messages import PoseMessage
-from stream.publish.fanout import Output
 from stream.vmc.output import VmcOutput
 from stream.vmc.sender import PRESETS, Sender, VmcError, VmcTarget, looks_like_target, parse_vmc_target
 from tests.support.kept import Kept
@@ -49,94 +48,92 @@ def states(messages: Messages) -> list[object]:
     return [values[3] for address, values in messages if address == "/VMC/Ext/OK"]
 
 
-@contextmanager
-def output() -> Iterator[tuple[Output, socket.socket]]:
+@pytest.fixture
+def output() -> Iterator[tuple[VmcOutput, socket.socket]]:
     with receiver() as bound:
         sends = VmcOutput(VmcTarget(port=bound.getsockname()[1]))
-        try:
-            yield sends, bound
-        finally:
-            sends.close()
+        yield sends, bound
+        sends.close()
 
 
 def posed(x_m: float, state: str = "tracking") -> PoseMessage:
     return replace(POSE, root_m=(x_m, 1.0, 0.0), state=TrackingState(state))
 
 
-def test_a_pose_goes_out_once_its_skeleton_is_known() -> None:
-    with output() as (sends, bound):
-        sends.write(posed(0.5), b"", 0)
-        assert heard(bound) == []
-        for message in (SKELETON, STATUS, EVENT, posed(0.5)):
-            sends.write(message, b"", 10 * MS)
-        messages = heard(bound)
-        assert list(bones(messages)) == ["Hips", "Spine", "LeftUpperLeg"]
-        assert bones(messages)["Hips"][:3] == [-0.5, 1.0, 0.0]
-        sends.write(replace(posed(2.0), hash="another"), b"", 30 * MS)
-        assert heard(bound) == []
+def test_a_pose_goes_out_once_its_skeleton_is_known(output: tuple[VmcOutput, socket.socket]) -> None:
+    sends, bound = output
+    sends.write(posed(0.5), b"", 0)
+    assert heard(bound) == []
+    for message in (SKELETON, STATUS, EVENT, posed(0.5)):
+        sends.write(message, b"", 10 * MS)
+    messages = heard(bound)
+    assert list(bones(messages)) == ["Hips", "Spine", "LeftUpperLeg"]
+    assert bones(messages)["Hips"][:3] == [-0.5, 1.0, 0.0]
+    sends.write(replace(posed(2.0), hash="another"), b"", 30 * MS)
+    assert heard(bound) == []
 
 
-def test_no_more_than_200_poses_a_second_and_the_newest_of_them() -> None:
-    with output() as (sends, bound):
-        sends.write(SKELETON, b"", 0)
-        hips = []
-        for step in range(300):  # one a millisecond
-            sends.write(posed(step * 1e-3), b"", step * MS)
-            sends.serve(step * MS)
-            hips += [values[0] for values in [bones(heard(bound)).get("Hips")] if values]
-        assert len(hips) == 60
-        np.testing.assert_allclose(hips, -np.arange(0, 300, 5) * 1e-3, atol=1e-7)
-        assert isinstance(sends, VmcOutput) and sends.n_skipped == 239  # all but the 60 and the one that waits
+def test_no_more_than_200_poses_a_second_and_the_newest_of_them(output: tuple[VmcOutput, socket.socket]) -> None:
+    sends, bound = output
+    sends.write(SKELETON, b"", 0)
+    hips = []
+    for step in range(300):  # one a millisecond
+        sends.write(posed(step * 1e-3), b"", step * MS)
+        sends.serve(step * MS)
+        hips += [values[0] for values in [bones(heard(bound)).get("Hips")] if values]
+    assert len(hips) == 60
+    np.testing.assert_allclose(hips, -np.arange(0, 300, 5) * 1e-3, atol=1e-7)
+    assert sends.n_skipped == 239  # all but the 60 and the one that waits
 
 
-def test_a_pose_that_came_too_early_goes_out_when_it_is_due() -> None:
-    with output() as (sends, bound):
-        for message, t_ns in ((SKELETON, 0), (posed(1.0), 0), (posed(2.0), 2 * MS)):
-            sends.write(message, b"", t_ns)
-        assert bones(heard(bound))["Hips"][0] == -1.0
-        sends.serve(3 * MS)
-        assert heard(bound) == []
-        sends.serve(6 * MS)
-        assert bones(heard(bound))["Hips"][0] == -2.0
-        sends.serve(7 * MS)
-        assert heard(bound) == []
+def test_a_pose_that_came_too_early_goes_out_when_it_is_due(output: tuple[VmcOutput, socket.socket]) -> None:
+    sends, bound = output
+    for message, t_ns in ((SKELETON, 0), (posed(1.0), 0), (posed(2.0), 2 * MS)):
+        sends.write(message, b"", t_ns)
+    assert bones(heard(bound))["Hips"][0] == -1.0
+    sends.serve(3 * MS)
+    assert heard(bound) == []
+    sends.serve(6 * MS)
+    assert bones(heard(bound))["Hips"][0] == -2.0
+    sends.serve(7 * MS)
+    assert heard(bound) == []
 
 
-def test_who_is_lost_is_held_and_said_to_be_lost() -> None:
-    with output() as (sends, bound):
-        sends.write(SKELETON, b"", 0)
-        sends.write(posed(1.0), b"", 0)
-        assert states(heard(bound)) == [1]
-        sends.write(posed(5.0, "coasting"), b"", 16 * MS)  # told of at once
-        messages = heard(bound)
-        assert states(messages) == [0] and bones(messages)["Hips"][0] == -1.0
-        for step in range(1, 51):
-            sends.write(posed(9.0, "lost"), b"", 16 * MS + step * 20 * MS)
-            sends.serve(16 * MS + step * 20 * MS)
-        messages = heard(bound)
-        assert states(messages) == [0] * 10  # ten times in that second
-        assert bones(messages)["Hips"][0] == -1.0
-        sends.write(posed(3.0), b"", 1100 * MS)
-        messages = heard(bound)
-        assert states(messages) == [1] and bones(messages)["Hips"][0] == -3.0
+def test_who_is_lost_is_held_and_said_to_be_lost(output: tuple[VmcOutput, socket.socket]) -> None:
+    sends, bound = output
+    sends.write(SKELETON, b"", 0)
+    sends.write(posed(1.0), b"", 0)
+    assert states(heard(bound)) == [1]
+    sends.write(posed(5.0, "coasting"), b"", 16 * MS)  # told of at once
+    messages = heard(bound)
+    assert states(messages) == [0] and bones(messages)["Hips"][0] == -1.0
+    for step in range(1, 51):
+        sends.write(posed(9.0, "lost"), b"", 16 * MS + step * 20 * MS)
+        sends.serve(16 * MS + step * 20 * MS)
+    messages = heard(bound)
+    assert states(messages) == [0] * 10  # ten times in that second
+    assert bones(messages)["Hips"][0] == -1.0
+    sends.write(posed(3.0), b"", 1100 * MS)
+    messages = heard(bound)
+    assert states(messages) == [1] and bones(messages)["Hips"][0] == -3.0
 
 
-def test_poses_that_stop_coming_are_held_and_soon_count_as_lost() -> None:
-    with output() as (sends, bound):
-        sends.write(SKELETON, b"", 0)
-        sends.write(posed(1.0), b"", 0)
-        for step in range(1, 11):
-            sends.serve(step * 100 * MS)
-        assert states(heard(bound)) == [1] * 5 + [0] * 6
+def test_poses_that_stop_coming_are_held_and_soon_count_as_lost(output: tuple[VmcOutput, socket.socket]) -> None:
+    sends, bound = output
+    sends.write(SKELETON, b"", 0)
+    sends.write(posed(1.0), b"", 0)
+    for step in range(1, 11):
+        sends.serve(step * 100 * MS)
+    assert states(heard(bound)) == [1] * 5 + [0] * 6
 
 
-def test_before_any_pose_there_is_a_heartbeat_and_time_runs() -> None:
-    with output() as (sends, bound):
-        for step in range(3):
-            sends.serve(5_000_000_000 + step * 500 * MS)
-        messages = heard(bound)
-        assert states(messages) == [0, 0, 0] and not bones(messages)
-        assert [values[0] for address, values in messages if address == "/VMC/Ext/T"] == [0.0, 0.5, 1.0]
+def test_before_any_pose_there_is_a_heartbeat_and_time_runs(output: tuple[VmcOutput, socket.socket]) -> None:
+    sends, bound = output
+    for step in range(3):
+        sends.serve(5_000_000_000 + step * 500 * MS)
+    messages = heard(bound)
+    assert states(messages) == [0, 0, 0] and not bones(messages)
+    assert [values[0] for address, values in messages if address == "/VMC/Ext/T"] == [0.0, 0.5, 1.0]
 
 
 def test_a_receiver_that_comes_late_or_goes_hears_what_is_sent_then() -> None:
