@@ -86,15 +86,10 @@ def read_joints(path: Path) -> tuple[Floats, Floats]:
     """Return frame numbers, from 0, and places of the twelve joints of a TRC file, (N, 12, 3) [m], in the rig's world."""
     names = path.read_text("utf-8").splitlines()[3].split("\t")[2::3]
     table = np.genfromtxt(path, delimiter="\t", skip_header=HEADER_LINES)
-    wanted = [name.lower() for name in _list_joints()]
+    wanted = [f"{side}{part}".lower() for part in JOINTS for side in ("L", "R")]
     columns = [2 + 3 * [name.strip().lower() for name in names].index(name) for name in wanted]
     places = np.stack([table[:, at : at + 3] for at in columns], axis=1)
     return table[:, 0], places[..., [2, 0, 1]]  # its world has Z up, and its files Y
-
-
-def _list_joints() -> list[str]:
-    """Return Pose2Sim's names of the twelve joints."""
-    return [side + part for part in JOINTS for side in ("L", "R")]
 
 
 def run_pose2sim(recording: Recording, cameras: Sequence[int], python: Path) -> Iterator[tuple[str, Floats]]:

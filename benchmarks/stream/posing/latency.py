@@ -104,8 +104,8 @@ def measure_drag(model: str, files: list[str], steps: int, draws: bool) -> DragL
         browser.mouse("mouseReleased", *compute_circle_point(0.0), 0)
     arrival, drawn = np.array(single).T
     cost_ms = measure_program_ms(model, files, steps)
-    times = (compute_percentiles(values, 50, 95) for values in (arrival, drawn, steady))
-    return DragLatency(model, draws, len(single), *times, bodies_hz, cost_ms)
+    to_script, to_frame, dragging = (compute_percentiles(values, 50, 95) for values in (arrival, drawn, steady))
+    return DragLatency(model, draws, len(single), to_script, to_frame, dragging, bodies_hz, cost_ms)
 
 
 def measure_program_ms(model: str, files: list[str], steps: int) -> tuple[float, ...]:
