@@ -309,7 +309,7 @@ def _take_points(points: Floats, placement: ConstellationPlacement, otherwise: F
     Args:
         points: the points, (P, 3).
         placement: which of them each marker takes.
-        otherwise: what stands in its place where it takes none, (M, 3) or one number.
+        otherwise: what stands in its place where it takes none, (M, 3).
     """
     taken = placement.point_of_marker
     return np.where((taken >= 0)[:, None], points[np.maximum(taken, 0)], otherwise)
