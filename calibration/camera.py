@@ -123,7 +123,15 @@ def _pack_intrinsics(camera: Camera) -> Floats:
 
 
 def camera_from_intrinsics(name: str, size: tuple[int, int], intrinsics: Floats, R: Floats, t: Floats) -> Camera:
-    """Return the camera of `Camera.intrinsics`, (10,), in a pose, world to camera, (3, 3) and (3,) [m]; size: width, height."""
+    """Return the camera of intrinsics in a pose.
+
+    Args:
+        name: of the camera.
+        size: width and height [px].
+        intrinsics: as `Camera.intrinsics` has them, (10,).
+        R: rotation, world to camera, (3, 3).
+        t: translation, world to camera, (3,) [m].
+    """
     fx, fy, cx, cy = intrinsics[:4]
     matrix, fisheye = np.array([[fx, 0.0, cx], [0.0, fy, cy], [0.0, 0.0, 1.0]]), bool(intrinsics[FISHEYE])
     return Camera(name, size, matrix, intrinsics[4 : 8 if fisheye else 9].copy(), R.copy(), t.copy(), fisheye)

@@ -122,6 +122,11 @@ def _match_markers(board: Board, legacy: bool, markers: MarkerDetections) -> tup
     """Return the markers' corners on the board, (4 M, 2) [m], and in the picture, (4 M, 2) [px], and which agree.
 
     Markers whose number the board does not have are left out.
+
+    Args:
+        board: the board that is looked for.
+        legacy: the layout is that from before OpenCV 4.6.
+        markers: the markers that were found.
     """
     corners_m = _compute_marker_corners_m(board, legacy, board.rows + 1)
     on_board = markers.ids < len(corners_m)

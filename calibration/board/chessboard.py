@@ -122,8 +122,15 @@ def has_crossings(grey: Image, board: Board, at: Floats, steps: Floats, light: N
 
 
 def _sort_in_board_order(image: NDArray[np.uint8], grid_px: Floats, board: Board) -> tuple[Floats, bool] | None:
-    """Return corners, (rows, columns, 2) or rotated by a quarter, in the board's order, (N, 2) [px], and whether the first square
-    is dark, as it is wherever the board allows it; None if squares do not alternate.
+    """Return corners in the board's order, (N, 2) [px], and whether the square at the first is dark; None if squares do not
+    alternate.
+
+    The first square is dark wherever the board allows it.
+
+    Args:
+        image: (H, W).
+        grid_px: corners in any order of rows and columns, (rows, columns, 2) or rotated by a quarter.
+        board: the board that is looked for.
     """
     candidates = []
     for grid in _list_orders(grid_px, board):

@@ -39,7 +39,13 @@ def find_board(image: NDArray[np.uint8], board: Board, *, name: str = "", t_ns: 
 
 
 def has_another_chessboard(grey: NDArray[np.uint8], board: Board, found: BoardView) -> bool:
-    """Return whether a picture, (H, W), shows a second such board beside one found: the other camera might take that one."""
+    """Return whether a picture shows a second such board: the other camera might take that one.
+
+    Args:
+        grey: the picture, (H, W).
+        board: the board that is looked for.
+        found: the one that was found in it.
+    """
     hull = cv2.convexHull(np.float32(found.corners_px))[:, 0]
     middle = hull.mean(axis=0)
     covered = cv2.fillConvexPoly(grey.copy(), np.rint(middle + 1.1 * (hull - middle)).astype(np.int32), float(np.median(grey)))

@@ -153,7 +153,13 @@ def _measure_depths_m(state: BodyRigState, points_m: Floats) -> Floats:
 
 
 def _undo_exchanges(given: BodyInput, lengths: BodyLengths, exchanged: Ints) -> BodyViews:
-    """Return the views of the landmarks in use, with what each view has exchanged put right."""
+    """Return the views of the landmarks in use, with what each view has exchanged put right.
+
+    Args:
+        given: what is solved from.
+        lengths: of the body, with the landmarks in use.
+        exchanged: what each view has exchanged.
+    """
     return given.views.take_landmarks(given.sources[exchanged]).take_landmarks(lengths.landmarks)
 
 

@@ -88,7 +88,13 @@ def _build_body_axes(views: BodyViews, flat_m: Floats, lengths: BodyLengths, cam
 
 
 def _start_pair(views: BodyViews, cameras: tuple[Camera, ...], lengths: BodyLengths) -> BodyRigState:
-    """Return the state of two cameras alone, the likeliest of several turns of one about the body."""
+    """Return the state of two cameras alone, the likeliest of several turns of one about the body.
+
+    Args:
+        views: of both, the landmarks in use.
+        cameras: both.
+        lengths: of the body.
+    """
     some = np.round(np.linspace(0, len(views) - 1, min(START_MOMENTS, len(views)))).astype(np.int64)
     views, intrinsics = views.select_moments(some), np.stack([camera.intrinsics for camera in cameras])
     depth_m = measure_depths_m(views, intrinsics, lengths)

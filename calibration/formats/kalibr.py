@@ -113,17 +113,16 @@ def format_kalibr(rig: Rig) -> str:
             raise FileFormatError(
                 f"camera {camera.name} has k3 = {camera.distortions[4]:g}, for which Kalibr has no place; write toml or opencv"
             )
-        K = camera.matrix
         lines += [f"cam{n}:"]
         if n:
             R, t = compute_relative_pose(rig.cameras[n - 1], camera)
             pose = np.vstack([np.column_stack([R, t]), [0.0, 0.0, 0.0, 1.0]])
-            lines += ["  T_cn_cnm1:", *(f"  - {[float(value) for value in row]}" for row in pose)]
+            lines += ["  T_cn_cnm1:", *(f"  - {row}" for row in pose.tolist())]
         lines += [
             "  camera_model: pinhole",
-            f"  distortion_coeffs: {[float(value) for value in camera.distortions[:4]]}",
+            f"  distortion_coeffs: {camera.distortions[:4].tolist()}",
             f"  distortion_model: {'equidistant' if camera.fisheye else 'radtan'}",
-            f"  intrinsics: {[float(value) for value in (K[0, 0], K[1, 1], K[0, 2], K[1, 2])]}",
+            f"  intrinsics: {camera.intrinsics[:4].tolist()}",
             f"  resolution: {list(camera.size)}",
             f"  rostopic: /cam{n}/image_raw",
         ]

@@ -83,7 +83,13 @@ def grade_figure(value: float, limits: GradeLimits) -> Grade:
 
 
 def make_finding(grade: Grade, text: str, fix: str) -> Finding:
-    """Return a finding whose advice is given only where it did not pass."""
+    """Return a finding with its advice, unless it passed.
+
+    Args:
+        grade: of the finding.
+        text: what was found.
+        fix: advice where it did not pass.
+    """
     return Finding(grade, text, "" if grade is Grade.PASS else fix)
 
 

@@ -167,7 +167,15 @@ def adjust_robustly(
 def _compute_robust_weights(
     state: BundleState, seen: CornerObservations, mask: NDArray[np.bool_], freedom: FreeParameters, motion_px: Floats | None
 ) -> tuple[CornerObservations, Floats, NDArray[np.bool_]]:
-    """Return the observations with robust weights [px^-2], the noise (C,) [px] and which corners are in use, (C, V, N)."""
+    """Return the observations with robust weights [px^-2], the noise (C,) [px] and which corners are in use, (C, V, N).
+
+    Args:
+        state: what is fitted.
+        seen: the corners seen, with their weights.
+        mask: which corners were seen, (C, V, N).
+        freedom: what may change besides the board's poses.
+        motion_px: of the board between pictures, by camera (C, V).
+    """
     distance = np.where(mask, np.linalg.norm(compute_residual_px(state, seen), axis=-1), 0.0)
     motion = np.zeros(mask.shape[:2]) if motion_px is None else motion_px
     still = mask & (LAG_SHARE * motion < 0.5)[..., None]

@@ -102,6 +102,12 @@ def _compute_held_out_errors(
     """Return the weighted mean squared error of each view [px^2] when the cameras are fitted to the others, (V,).
 
     A held-out view's own board pose is fitted to it: six parameters against two for every corner of a camera.
+
+    Args:
+        state: where to begin.
+        seen: the corners seen, with their weights.
+        freedom: what may change besides the board's poses.
+        prior: what is known of the intrinsics.
     """
     fold = np.arange(seen.n_views) % min(FOLDS, seen.n_views)
     out = np.empty(seen.n_views)

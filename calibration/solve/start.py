@@ -40,7 +40,14 @@ def make_weak_prior(size: tuple[int, int], fisheye: bool = False) -> IntrinsicsP
 
 
 def _compute_closed_form_focal(points_m: Floats, px: Floats, weight: Floats, size: tuple[int, int]) -> float:
-    """Return the focal length [px] from the homographies of all views, NaN if undetermined: corners (N, 3), px (V, N, 2)."""
+    """Return the focal length from the homographies of all views [px], NaN if undetermined.
+
+    Args:
+        points_m: the board's corners, (N, 3) [m].
+        px: where they were seen, (V, N, 2) [px].
+        weight: (V, N), 0 where not seen.
+        size: width and height of the picture [px].
+    """
     centre, scale = np.array([0.5 * (size[0] - 1), 0.5 * (size[1] - 1)]), float(max(size))
     coefficient, constant = [], []
     for corners, w in zip(px, weight, strict=True):

@@ -179,7 +179,13 @@ def _place_takes(problem: SubjectProblem, state: SubjectState) -> tuple[PosedBod
 
 
 def _measure_take_costs(problem: SubjectProblem, state: SubjectState, placed: Sequence[PosedBody]) -> Floats:
-    """Return what of the cost is each take's own, markers and pose, (T,)."""
+    """Return what of the cost is each take's own, markers and pose, (T,).
+
+    Args:
+        problem: the takes.
+        state: where they are posed.
+        placed: the body in each take.
+    """
     costs = []
     for take, rotvec, body in zip(problem.takes, state.rotvec, placed, strict=True):
         e, z = _compute_marker_errors(take, body)[1], _compute_pose_errors(take, rotvec)[1]

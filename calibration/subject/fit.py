@@ -275,7 +275,14 @@ def fit_agreeing_takes(name: str, markers: MarkerSet, tposes: Sequence[TPose], b
 
 
 def _measure_surprise(index: int, tposes: Sequence[TPose], markers: MarkerSet, body: BodyPrior) -> float:
-    """Return by how many standard deviations a take costs more than the others predict."""
+    """Return by how many standard deviations a take costs more than the others predict.
+
+    Args:
+        index: of the take.
+        tposes: the T-poses that were taken.
+        markers: the marker set that is worn.
+        body: what is known of the performer.
+    """
     others = [tpose for k, tpose in enumerate(tposes) if k != index]
     fit = fit_body("", markers, others, body)
     asked = build_subject_problem(fit.problem.space, markers, [tposes[index]], body.standing)

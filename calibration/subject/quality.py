@@ -323,7 +323,8 @@ def _judge_takes(found: TakesFit, names: Sequence[str]) -> list[Finding]:
     """Judge whether the takes agree."""
     left_out = [names[k] for k in found.left_out]
     if left_out:
-        text = f"{' and '.join(left_out)} disagree{'s' if len(left_out) == 1 else ''} with the other takes and is left out"
+        verbs = ("disagrees", "is") if len(left_out) == 1 else ("disagree", "are")
+        text = f"{' and '.join(left_out)} {verbs[0]} with the other takes and {verbs[1]} left out"
         return [Finding(Grade.POOR, text, "did markers move between the takes?")]
     if len(found.used) == 2 and np.nanmax(found.oddity) > ODD:
         text = f"{names[0]} and {names[1]} disagree, and two cannot tell which is wrong"

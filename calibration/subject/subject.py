@@ -72,14 +72,14 @@ def write_subject(path: Path, subject: Subject) -> None:
     for m, name in enumerate(markers.names):
         tables[name] = {"joint": JOINTS[markers.joint[m]], "torso": bool(markers.torso[m])}
         if markers.has_color[m]:
-            tables[name]["color_rgb"] = _convert_to_floats(markers.color_rgb[m])
+            tables[name]["color_rgb"] = markers.color_rgb[m].tolist()
         if markers.landmark[m] >= 0:
             tables[name]["landmark"] = LANDMARKS[markers.landmark[m]]
             tables[name]["landmark_sigma_m"] = float(markers.landmark_sigma_m[m])
         if not math.isnan(markers.grip_m[m]):
             tables[name]["grip_m"] = float(markers.grip_m[m])
-        tables[name]["nominal_offset_m"] = _convert_to_floats(markers.offset_m[m])
-        tables[name]["offset_m"] = _convert_to_floats(subject.offset_m[m])
+        tables[name]["nominal_offset_m"] = markers.offset_m[m].tolist()
+        tables[name]["offset_m"] = subject.offset_m[m].tolist()
         tables[name]["residual_mm"] = round(float(subject.residual_mm[m]), 3)
     document: dict[str, Any] = {
         "schema": SCHEMA,
@@ -87,8 +87,8 @@ def write_subject(path: Path, subject: Subject) -> None:
         "units": "m",
         "skeleton": {
             "name": skeleton.name,
-            "offsets": {name: _convert_to_floats(skeleton.offsets_m[j]) for j, name in enumerate(JOINTS)},
-            "tails": {name: _convert_to_floats(skeleton.tails_m[j]) for j, name in enumerate(JOINTS)},
+            "offsets": {name: skeleton.offsets_m[j].tolist() for j, name in enumerate(JOINTS)},
+            "tails": {name: skeleton.tails_m[j].tolist() for j, name in enumerate(JOINTS)},
         },
         "markers": tables,
     }
@@ -106,8 +106,8 @@ def _table_from_world(world: World) -> dict[str, Any]:
     """Return the table of a world; an infinite deviation is left out."""
     sigmas = {"tilt_sigma_deg": world.tilt_sigma_deg, "height_sigma_mm": world.height_sigma_mm}
     return {
-        "rotation": _convert_to_floats(np.round(rotvec_from_matrix(world.from_rig.rotation), ROTATION_DECIMALS) + 0.0),
-        "translation": _convert_to_floats(world.from_rig.translation_m),
+        "rotation": (np.round(rotvec_from_matrix(world.from_rig.rotation), ROTATION_DECIMALS) + 0.0).tolist(),
+        "translation": world.from_rig.translation_m.tolist(),
         "by": world.by,
         **{name: round(sigma, 3) for name, sigma in sigmas.items() if np.isfinite(sigma)},
         "cameras": list(world.cameras),
@@ -129,11 +129,6 @@ def _read_world(document: dict[str, Any]) -> World | None:
     tilt_deg, height_mm = (float(table.get(name, math.inf)) for name in ("tilt_sigma_deg", "height_sigma_mm"))
     motion = RigidMotion(matrix_from_rotvec(rotvec), translation)
     return World(motion, str(table["by"]), tilt_deg, height_mm, tuple(str(camera) for camera in table["cameras"]))
-
-
-def _convert_to_floats(values: Floats) -> list[float]:
-    """Return plain floats that TOML can hold."""
-    return [float(value) for value in values]
 
 
 def read_subject(path: Path) -> Subject:

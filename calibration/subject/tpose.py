@@ -304,7 +304,13 @@ def _average_worn(frames: Frames, markers: MarkerSet, who: _Standing) -> tuple[T
 
 
 def _take_points(points: Floats, placement: ConstellationPlacement, otherwise: Floats) -> Floats:
-    """Return the point that each marker takes, (M, 3), or what stands in its place where it takes none."""
+    """Return the point that each marker takes, (M, 3).
+
+    Args:
+        points: the points, (P, 3).
+        placement: which of them each marker takes.
+        otherwise: what stands in its place where it takes none, (M, 3).
+    """
     taken = placement.point_of_marker
     return np.where((taken >= 0)[:, None], points[np.maximum(taken, 0)], otherwise)
 

@@ -45,9 +45,14 @@ class RefinedWand:
 
 
 def _refine_wand(given: WandInput, state: WandState, offset_s: Floats, free: WandFreedom) -> RefinedWand:
-    """Adjust in rounds: read the tracks anew at the offsets found, (C,), tell the markers apart, leave out what does not fit.
+    """Adjust in rounds: read the tracks anew at the offsets found, tell the markers apart, leave out what does not fit.
 
-    Raises CalibrationError: at the offsets found hardly anything is seen.
+    Args:
+        given: what is solved from.
+        state: where to begin.
+        offset_s: by which each camera's timestamps are late, (C,).
+        free: which further unknowns may move.
+    Raises: CalibrationError: at the offsets found hardly anything is seen.
     """
     for _ in range(ROUNDS):
         offset_s, state = offset_s + state.delta_s, replace(state, delta_s=np.zeros(len(offset_s)))

@@ -38,7 +38,7 @@ Tell = Callable[[str], None]
 
 @dataclass(frozen=True, slots=True)
 class FloorTask:
-    """How a floor is to be found.
+    """How a floor is to be found, and where what comes of it goes.
 
     Attributes:
         by: method to find the floor by.
@@ -46,10 +46,13 @@ class FloorTask:
         window: seconds of the recordings to use.
         board: board that lies on the floor.
         worn: the markers.
+        out, picture: files to write, picture None for none.
         heights: heights of the markers of a standing foot.
         height_m: height of the board's face or of markers on the floor [m].
         distance_m: the largest between these.
         late_s: delay of the right camera's timestamps [s].
+        rescale: whether to correct the rig's scale by the measured one.
+        to_cameras: +Z straight to the cameras, whatever a board or L-frame says.
     """
 
     by: FloorMethod
@@ -57,25 +60,12 @@ class FloorTask:
     window: TimeWindow
     board: Board
     worn: MarkerSet
+    out: Path
+    picture: Path | None
     heights: FootHeights | None = None
     height_m: float = 0.0
     distance_m: float | None = None
     late_s: float = 0.0
-
-
-@dataclass(frozen=True, slots=True)
-class FloorOutput:
-    """Files and options for writing a floor.
-
-    Attributes:
-        out: rig.toml.
-        drawn: the picture, None for none.
-        rescale: whether to correct the rig's scale by the measured one.
-        to_cameras: +Z straight to the cameras, whatever a board or L-frame says.
-    """
-
-    out: Path
-    drawn: Path | None
     rescale: bool = False
     to_cameras: bool = False
 
@@ -118,25 +108,25 @@ def _find_board_floor(wishes: FloorTask, rig: Rig, progress: Progress) -> Floor:
     return fit_floor_to_board(rig, wishes.board, moments, wishes.height_m)
 
 
-def finish_floor(rig: Rig, floor: Floor, ending: FloorOutput, tell: Tell) -> QualityReport:
+def finish_floor(rig: Rig, floor: Floor, wishes: FloorTask, tell: Tell) -> QualityReport:
     """Judge, print, draw and write a floor.
 
     Args:
         rig: the cameras.
         floor: floor that was found.
-        ending: files to write and options of the output.
+        wishes: files to write, scale and axes.
         tell: receives progress messages as text.
     Raises: CalibrationError: the verdict is fail, and nothing was written.
     """
-    if ending.rescale:
+    if wishes.rescale:
         floor = rescale_rig(floor)
-    if ending.to_cameras:
+    if wishes.to_cameras:
         floor = replace(floor, ahead=find_direction_to_cameras(rig, floor.origin_m, floor.up))
     report = judge_floor(rig, floor)
     print_report(report, tell)
     found = replace(place_on_floor(rig, floor), grade=find_worse_verdict(rig, report))
-    draw, write = partial(draw_floor, rig, floor, report), partial(write_rig_toml, ending.out, found)
-    write_outcome(report, ending.out, ending.drawn, draw, write, tell)
+    draw, write = partial(draw_floor, rig, floor, report), partial(write_rig_toml, wishes.out, found)
+    write_outcome(report, wishes.out, wishes.picture, draw, write, tell)
     return report
 
 

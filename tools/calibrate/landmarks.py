@@ -98,7 +98,13 @@ def _average(
 
 
 def _describe_size(pairs: Sequence[Views], rig: Rig, markers: MarkerSet) -> str:
-    """Return how tall the body is in the picture that shows it smallest, and how near it has to be to be tall enough."""
+    """Return how tall the body is in the picture that shows it smallest, and how near it has to be to be tall enough.
+
+    Args:
+        pairs: views of the pose, by moment.
+        rig: the cameras.
+        markers: with landmarks.
+    """
     rows, found = markers.landmark[~markers.worn], list[tuple[float, str]]()
     for c, camera in enumerate(rig.cameras):
         shown = [views.blobs[c] for views in pairs]

@@ -188,7 +188,14 @@ def _draw_verdict(solution: RigSolution, report: QualityReport, file: Path) -> N
 
 
 def _check_left_over(moments: Sequence[BoardMoment], selection: Selection, names: Sequence[str], needed: int) -> None:
-    """Raise CalibrationError where a camera saw the board in `needed` views or more, but fewer of them can be used."""
+    """Raise CalibrationError where a camera saw the board often enough, but hardly any view of it can be used.
+
+    Args:
+        moments: moments at which cameras see the board.
+        selection: the views that were chosen.
+        names: names of the cameras.
+        needed: number of views of each.
+    """
     for camera, name in enumerate(names):
         before, after = (sum(moment.views[camera] is not None for moment in some) for some in (moments, selection.moments))
         if after < needed <= before:
@@ -201,7 +208,13 @@ def _check_left_over(moments: Sequence[BoardMoment], selection: Selection, names
 
 
 def _solve_views(moments: Sequence[BoardMoment], sizes: Sequence[Size], task: RigTask) -> RigSolution:
-    """Solve for one camera or more from the views that were chosen."""
+    """Solve for one camera or more.
+
+    Args:
+        moments: the views that were chosen.
+        sizes: size of the pictures of each camera [px].
+        task: options of the calibration.
+    """
     if len(sizes) == 1:
         views = [moment.views[0] for moment in moments if moment.views[0] is not None]
         return solve_camera(task.board, views, sizes[0], name="camera", lens=task.lens)
@@ -228,7 +241,13 @@ def _has_motion(moment: BoardMoment) -> bool:
 
 
 def _format_camera_offsets(solution: RigSolution, corrected_s: Sequence[float], names: Sequence[str]) -> list[str]:
-    """Return by how much the cameras' stamps are later than those of the first, where that was found, or was corrected, (C,)."""
+    """Return by how much the cameras' stamps are later than those of the first, where that was found out.
+
+    Args:
+        solution: calibrated rig.
+        corrected_s: offsets that were taken off already, (C,) [s].
+        names: names of the cameras.
+    """
     corrected = list(corrected_s) or [0.0] * len(names)
     if not len(solution.offset_s):
         return [

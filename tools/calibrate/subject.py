@@ -180,9 +180,14 @@ def _find_window(task: SubjectTask, recording: CaptureRecording, settings: Setti
 def _collect_tposes(
     task: SubjectTask, sources: Sequence[TakeSource], settings: Settings, tell: Callable[[str], None] = _LOG.info
 ) -> tuple[list[TPose], list[str]]:
-    """Return the T-poses of all recordings and the name of each; of a recording without times the first that is held.
+    """Return the T-poses of all recordings and the name of each.
 
-    Raises CalibrationError: no T-pose, naming the take where there are several.
+    Args:
+        task: the performer.
+        sources: recordings, with the times of the T-poses in them; without, the first is found.
+        settings: settings of the run.
+        tell: called with each line for the user.
+    Raises: CalibrationError: no T-pose, naming the take where there are several.
     """
     tposes, names = [], []
     several = sum(max(len(source.windows), 1) for source in sources) > 1

@@ -44,6 +44,11 @@ def _open_guide_page(settings: Settings, title: str, tell: Callable[[str], None]
     """Open a page while the block runs; yields None where it could not be opened: words in the terminal do.
 
     A page is told of, and opened by itself where there is a display.
+
+    Args:
+        settings: settings of the run.
+        title: title of the page.
+        tell: receives progress messages as text.
     """
     page = None
     try:

@@ -8,6 +8,7 @@ from calibration.subject.poses import fit_poses_to_markers
 from calibration.subject.subject import Subject
 from config.arrays import Bools, Floats, Ints
 from database.geometry.kinematics import compute_forward_kinematics
+from reconstruct.finish.body import compute_marker_positions
 from reconstruct.offline.motion import TakeMotion, build_take_motion
 
 KEY_S = 0.1  # between frames that are posed alone; between them the solver moves the poses itself
@@ -17,8 +18,7 @@ LEAST_SHOWN = 0.3  # share of the markers that a frame must show to be posed alo
 
 def place_markers(subject: Subject, rotvec: Floats, root_m: Floats) -> Floats:
     """Return the markers of poses in the world, (N, M, 3) [m]."""
-    G, p = compute_forward_kinematics(subject.skeleton, rotvec, root_m)
-    return np.asarray(p[:, subject.joint] + np.einsum("nmij,mj->nmi", G[:, subject.joint], subject.offset_m))
+    return compute_marker_positions(subject, *compute_forward_kinematics(subject.skeleton, rotvec, root_m))
 
 
 def pose_key_frames(subject: Subject, seconds: Floats, point_m: Floats, valid: Bools, fps: float) -> TakeMotion:

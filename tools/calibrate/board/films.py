@@ -175,7 +175,14 @@ def format_film_lengths(films: Sequence[Source], timed: bool = False) -> tuple[s
 
 
 def _detect_board_at(moment: FilmedRow, camera: int, board: Board, thorough: bool) -> BoardView | None:
-    """Look for the board in one camera's picture of a moment, quickly first; with its corners' motion."""
+    """Look for the board in one camera's picture of a moment, quickly first; with its corners' motion.
+
+    Args:
+        moment: pictures of all cameras.
+        camera: number of the camera.
+        board: the pattern.
+        thorough: search with care where a quick look finds nothing.
+    """
     frame = moment.now.frames[camera]
     if frame is None:
         return None

@@ -133,7 +133,13 @@ def decode_image(file: Path) -> Image | None:
 
 
 def _search_picture(file: Path, board: Board, number: int) -> PictureResult:
-    """Search the board in a picture; number: counts for its time."""
+    """Search the board in a picture.
+
+    Args:
+        file: the picture.
+        board: the pattern.
+        number: counts for its time.
+    """
     image = decode_image(file)
     if image is None:
         return PictureResult(file)

@@ -88,7 +88,7 @@ def floor(settings: Settings, options: FloorOptions) -> None:
     """Find the floor: Y up, metres, the floor at 0, +Z towards the cameras."""
     from calibration.board.pattern import board_from_text
     from calibration.formats.rig_file import read_cameras
-    from tools.calibrate.floor import FloorOutput, FloorTask, find_floor, finish_floor
+    from tools.calibrate.floor import FloorTask, find_floor, finish_floor
     from tools.calibrate.floor_sources import TimeWindow, check_floor_cameras
     from tools.progress import open_progress_bar
 
@@ -110,14 +110,18 @@ def floor(settings: Settings, options: FloorOptions) -> None:
         window=TimeWindow(options.start, options.end),
         board=board_from_text(options.board or "chessboard:9x6:25"),
         worn=worn,
+        out=options.out,
+        picture=drawn,
         heights=heights,
         height_m=1e-3 * (options.height or 0.0),
         distance_m=None if options.distance is None else 1e-3 * options.distance,
         late_s=1e-3 * settings.time.offset_ms,
+        rescale=options.rescale,
+        to_cameras=options.ahead == "cameras",
     )
     with open_progress_bar(f"floor by {way}") as progress:
         found = find_floor(wishes, cameras, settings, progress)
-    finish_floor(cameras, found, FloorOutput(options.out, drawn, options.rescale, options.ahead == "cameras"), typer.echo)
+    finish_floor(cameras, found, wishes, typer.echo)
 
 
 def _way(board: str | None, markers: str | None, subject: Path | None) -> Literal["board", "walk"]:
