@@ -10,7 +10,7 @@ import numpy as np
 import viser
 
 from capture.process.preview_image import Preview, PreviewKind, PreviewRequest
-from config.per_camera import CONTROLS, find_choices
+from config.per_camera import CONTROLS, DETECTOR_MODES
 from config.settings import CAMERA_NAMES
 from stream.protocol.messages import StatusMessage
 from stream.publish.client import ServiceClient
@@ -210,7 +210,7 @@ class TuningPanel:
         if event.client is not None:
             modes = {label: mode for mode, label in MODES.items()}
             mode = modes.get(str(event.target.value), AUTO)
-            if mode in find_choices("detector.mode"):
+            if mode in DETECTOR_MODES:
                 self._request("detector.mode", mode)
 
     def _control_changed(self, event: viser.GuiEvent[Any], name: str) -> None:
