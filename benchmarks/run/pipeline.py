@@ -13,7 +13,7 @@ import os
 import sys
 import tempfile
 import time
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
@@ -90,7 +90,7 @@ class Run:
     skipped: int
     poses: int
     tracked: int
-    latency_ms: dict[str, tuple[float, ...]]
+    latency_ms: Mapping[str, tuple[float, ...]]
     total_ms: list[float]
     peers_ms: dict[str, tuple[float, ...]]
 
