@@ -204,18 +204,8 @@ class MarkerFrame:
         object.__setattr__(self, "variance_m2", (C[:, 0, 0] + C[:, 1, 1] + C[:, 2, 2]) / 3.0)
         object.__setattr__(self, "any_valid", n_valid > 0)
         object.__setattr__(self, "all_valid", n_valid == len(self.valid))
-        _make_read_only(
-            self.shown,
-            self.variance_m2,
-            self.valid,
-            self.point_m,
-            self.covariance_m2,
-            self.seen,
-            self.image_px,
-            self.sigma_px,
-            self.epipolar_px,
-            self.extra_m,
-        )
+        names = (*_BY_MARKER, *_BY_VIEW, "shown", "variance_m2", "extra_m")
+        _make_read_only(*(getattr(self, name) for name in names))
 
     def only(self, which: Bools) -> "MarkerFrame":
         """Return the frame with some of its markers, (M,); all others are not seen."""

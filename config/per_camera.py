@@ -9,7 +9,7 @@ import logging
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import fields, replace
 from pathlib import Path
-from typing import Any, get_type_hints
+from typing import Any, get_args, get_type_hints
 
 import platformdirs
 import tomli_w
@@ -27,6 +27,7 @@ MAX_FILE_BYTES = 1 << 20
 CONTROLS = ("exposure", "gain", "white_balance", "focus")
 SETTLED_WHEN_OPENED = tuple(name for name in CameraSettings.__dataclass_fields__ if name not in CONTROLS)
 SECTIONS = ("detector", "camera")
+DETECTOR_MODES: tuple[str, ...] = get_args(get_type_hints(DetectorSettings)["mode"])
 TUNABLE = (*(f"detector.{field.name}" for field in fields(DetectorSettings)), *(f"camera.{name}" for name in CONTROLS))
 MAX_VALUES = 32  # in one request
 # Wider than anybody needs, and narrow enough for the arithmetic on pixels.
@@ -151,12 +152,6 @@ def flatten_by_key(table: Mapping[str, Mapping[str, Any]]) -> dict[str, Any]:
     """Return the settings of a table by dotted name, only those that can be tuned."""
     named = {f"{section}.{name}": value for section, values in table.items() for name, value in values.items()}
     return {key: value for key, value in named.items() if key in TUNABLE}
-
-
-def find_choices(key: str) -> tuple[str, ...]:
-    """Return the texts that a setting of the detector can be, none if it is a number."""
-    hint = get_type_hints(DetectorSettings).get(key.removeprefix("detector."))
-    return tuple(value for value in getattr(hint, "__args__", ()) if isinstance(value, str))
 
 
 def _select_not_given(settings: Settings, side: str, section: str, values: Mapping[str, Any]) -> dict[str, Any]:

@@ -4,7 +4,7 @@ import codecs
 import re
 from pathlib import Path
 
-from config.errors import DuocapError, FileFormatError, describe_reason
+from config.errors import FileFormatError, describe_reason
 
 # The longer mark first: that of UTF-32 begins like that of UTF-16.
 MARKS = (
@@ -20,16 +20,15 @@ DOS_END = re.compile("\x1a[\x1a\0\\s]*\\Z")
 START = 65536  # bytes that tell a large binary file before all of it is read
 
 
-def read_text(path: Path, error_type: type[DuocapError] = FileFormatError, what: str = "the file") -> str:
+def read_text(path: Path, what: str = "the file") -> str:
     """Return the text of a file, with `\\n` as its only line end, and no byte order mark.
 
     Text of no mark is UTF-8, or Latin-1 where it is not. What DOS programs put after the last line, a Ctrl-Z, is left out.
 
     Args:
         path: the file.
-        error_type: of the error that is raised.
         what: what the file is, for the message of an error.
-    Raises: `error_type`: no such file, or a binary one.
+    Raises: FileFormatError: no such file, or a binary one.
     """
     try:
         with path.open("rb") as stream:
@@ -37,12 +36,12 @@ def read_text(path: Path, error_type: type[DuocapError] = FileFormatError, what:
             if _find_mark(start)[1] or not _find_control(start):
                 start += stream.read()
     except OSError as error:
-        raise error_type(f"{path}: cannot read {what} ({describe_reason(error)})") from error
-    text = DOS_END.sub("", _decode_bytes(path, start, error_type))
+        raise FileFormatError(f"{path}: cannot read {what} ({describe_reason(error)})") from error
+    text = DOS_END.sub("", _decode_bytes(path, start))
     control = NO_TEXT.search(text)
     if control:
         line = len(re.findall("\r\n?|\n", text[: control.start()])) + 1
-        raise error_type(f"{path}:{line}: a byte {ord(control[0]):02x}, which no text has: a binary or damaged file")
+        raise FileFormatError(f"{path}:{line}: a byte {ord(control[0]):02x}, which no text has: a binary or damaged file")
     return text.replace("\r\n", "\n").replace("\r", "\n")
 
 
@@ -51,7 +50,7 @@ def read_lines(path: Path, what: str = "the file") -> list[str]:
 
     what: what the file is, for the message of an error. Raises FileFormatError: no such file, or a binary one.
     """
-    return read_text(path, what=what).removesuffix("\n").split("\n")
+    return read_text(path, what).removesuffix("\n").split("\n")
 
 
 def _find_mark(data: bytes) -> tuple[bytes, str]:
@@ -64,12 +63,12 @@ def _find_control(data: bytes) -> bool:
     return NO_TEXT.search(data.decode("latin-1").split("\x1a", 1)[0]) is not None
 
 
-def _decode_bytes(path: Path, data: bytes, error_type: type[DuocapError]) -> str:
-    """Return data as text. Raises `error_type`: damaged text of an encoding that its mark names."""
+def _decode_bytes(path: Path, data: bytes) -> str:
+    """Return data as text. Raises FileFormatError: damaged text of an encoding that its mark names."""
     mark, encoding = _find_mark(data)
     try:
         return data[len(mark) :].decode(encoding or "utf-8")
     except UnicodeDecodeError as error:
         if encoding not in ("", "utf-8"):
-            raise error_type(f"{path}: its text is damaged at byte {error.start + len(mark)}; save it again") from error
+            raise FileFormatError(f"{path}: its text is damaged at byte {error.start + len(mark)}; save it again") from error
         return data[len(mark) :].decode("latin-1")

@@ -12,6 +12,7 @@ compiled kernels in numba's cache and without.
 import os
 import tempfile
 import time
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
@@ -88,7 +89,7 @@ class Run:
     skipped: int
     poses: int
     tracked: int
-    latency_ms: dict[str, tuple[float, ...]]
+    latency_ms: Mapping[str, tuple[float, ...]]
     total_ms: list[float]
     peers_ms: dict[str, tuple[float, ...]]
 

@@ -40,12 +40,11 @@ from capture.background.kernels import (
     STILL,
     VISITED,
     RowScratch,
-    accumulate_image,
     learn_row,
     watch_row,
     write_cell_bounds,
 )
-from capture.background.statistics import BackgroundBounds
+from capture.background.statistics import BackgroundBounds, ImageSums
 from config.arrays import Image
 
 STEP = 4  # every fourth pixel in both directions is used
@@ -166,8 +165,7 @@ class LiveBackground:
     def relearn(self, seconds: float) -> None:
         """Learn the empty room again for some seconds; the known background is used until then."""
         self._learn_s = max(seconds, 0.0)
-        self._learned_from: float | None = None
-        self._n_learned = 0
+        self._sums: ImageSums | None = None
         if self.learning:
             self._notices.append(f"learning the background for {seconds:g} s: stay out of the camera's view")
 
@@ -239,20 +237,14 @@ class LiveBackground:
 
     def _learn(self, flat: Image, t_s: float) -> None:
         """Add an image of the empty room; finish when the time is over."""
-        if self._learned_from is None:
-            self._learned_from = t_s
-            self._total, self._squares = np.zeros(flat.size, np.uint32), np.zeros(flat.size, np.uint32)
-        accumulate_image(flat.reshape(-1), self._total, self._squares)
-        self._n_learned += 1
-        over = t_s - self._learned_from >= self._learn_s and self._n_learned >= MIN_LEARN_FRAMES
-        if not over and self._n_learned < MAX_LEARN_FRAMES:
-            return
-        n = self._n_learned
-        mean = self._total / n
-        sigma = np.sqrt(np.maximum(self._squares / n - mean * mean, 0.0) * (n / (n - 1.0)))
-        del self._total, self._squares
-        self._learn_s = 0.0
-        self._finish_learning(flat, mean.reshape(flat.shape), sigma.reshape(flat.shape), t_s)
+        if self._sums is None:
+            self._sums, self._learned_from = ImageSums(flat.size), t_s
+        self._sums.add(flat)
+        over = t_s - self._learned_from >= self._learn_s and self._sums.n >= MIN_LEARN_FRAMES
+        if over or self._sums.n >= MAX_LEARN_FRAMES:
+            mean, sigma = (values.reshape(flat.shape) for values in self._sums.mean_and_sigma())
+            self._learn_s, self._sums = 0.0, None
+            self._finish_learning(flat, mean, sigma, t_s)
 
     def _finish_learning(self, flat: Image, mean: NDArray[np.float64], sigma: NDArray[np.float64], t_s: float) -> None:
         """Adopt what was learned; cells in which something moved stay unknown."""

@@ -2,18 +2,20 @@
 
 from collections.abc import Iterable
 from dataclasses import dataclass
+from itertools import islice
 
 import numpy as np
 from numpy.typing import NDArray
 
-from capture.background.kernels import MIN_SIGMA
+from capture.background.kernels import MIN_SIGMA, accumulate_image
 from capture.sources.source import Source
-from config.arrays import Image
+from config.arrays import Floats, Image
 from config.errors import SourceError
 from config.jit import kernel
 
 # 8-bit images: even a noiseless pixel flickers by rounding.
 DARK_LEVEL, DARK_SHARE = 60, 0.95
+MAX_IMAGES = 66_000  # whose squares are added in 32 bits
 # Quantiles of a normal distribution, in standard deviations: q30 - q10, mean - q20, and median - q25.
 Q10_TO_Q30, Q20_TO_MEAN, Q25_TO_MEDIAN = 0.7572, 0.8416, 0.6745
 
@@ -64,27 +66,38 @@ def is_dark(image: Image) -> bool:
     return bool((brightest < DARK_LEVEL).mean() >= DARK_SHARE)
 
 
-def learn_background(images: Iterable[Image]) -> Background:
-    """Return mean and standard deviation over images without the performer (Chai & Hodgins 2005, sec. 3.1).
+class ImageSums:
+    """Sums of images without the performer and of their squares, which tell mean and deviation; of at most MAX_IMAGES."""
 
-    Raises SourceError: fewer than two images.
-    """
-    count = 0
-    total = squares = np.zeros(0, np.float64)
-    for image in images:
-        values = image.astype(np.float64)
-        if not count:
-            total, squares = np.zeros_like(values), np.zeros_like(values)
-        total += values
-        squares += values * values
-        count += 1
-    if count < 2:
+    def __init__(self, size: int) -> None:
+        """Prepare for images of so many values."""
+        self._total, self._squares = np.zeros(size, np.uint32), np.zeros(size, np.uint32)
+        self.n = 0
+
+    def add(self, image: Image) -> None:
+        """Add an image."""
+        accumulate_image(image.reshape(-1), self._total, self._squares)
+        self.n += 1
+
+    def mean_and_sigma(self) -> tuple[Floats, Floats]:
+        """Return mean and standard deviation of every value, flat (Chai & Hodgins 2005, sec. 3.1); of two images at least."""
+        mean = self._total / self.n
+        return mean, np.sqrt(np.maximum(self._squares / self.n - mean * mean, 0.0) * (self.n / (self.n - 1.0)))
+
+
+def learn_background(images: Iterable[Image]) -> Background:
+    """Return mean and standard deviation over images without the performer. Raises SourceError: fewer than two images."""
+    shape, sums = (0, 0, 3), ImageSums(0)
+    for image in islice(images, MAX_IMAGES):
+        if not sums.n:
+            shape, sums = image.shape, ImageSums(image.size)
+        sums.add(image)
+    if sums.n < 2:
         raise SourceError(
-            f"{count} frames without the performer; at least 2 are needed, better a second's worth: give a longer --background"
+            f"{sums.n} frames without the performer; at least 2 are needed, better a second's worth: give a longer --background"
         )
-    mean = total / count
-    variance = np.maximum(squares / count - mean * mean, 0.0) * count / (count - 1)
-    return Background(mean.astype(np.float32), np.maximum(np.sqrt(variance), MIN_SIGMA).astype(np.float32))
+    mean, sigma = (values.astype(np.float32).reshape(shape) for values in sums.mean_and_sigma())
+    return Background(mean, np.maximum(sigma, np.float32(MIN_SIGMA)))
 
 
 def estimate_background(images: list[Image]) -> Background:

@@ -7,7 +7,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from capture.background.live import LiveBackground
 from capture.background.statistics import Background, BackgroundBounds, compute_background_bounds
-from capture.detection.blobs import N_SUMS, PEAK, BlobMaker, RawBlobs, split_brighter_runs, split_colored_runs
+from capture.detection.blobs import PEAK, BlobMaker, RawBlobs, split_brighter_runs, split_colored_runs
 from capture.detection.discs import fit_discs
 from capture.detection.foreground import GAP_PX, MAX_RUNS, ForegroundRuns
 from capture.detection.markers import (
@@ -18,6 +18,7 @@ from capture.detection.markers import (
     DetectedMarkers,
     choose_markers,
     find_compact_blobs,
+    make_no_markers,
     split_blobs,
 )
 from capture.detection.mode import (
@@ -150,7 +151,7 @@ class Detector:
         Raises CalibrationError: the image has another size than the background.
         """
         light, dark_share = measure_light(frame.image)
-        m = self._detect_markers(frame, dark_share) if self._sought.markers else self._none()
+        m = self._detect_markers(frame, dark_share) if self._sought.markers else make_no_markers()
         landmarks = None if self._sought.landmarks is None else self._sought.landmarks.step(frame)
         parts = (m.points_px, m.area_px, m.color_rgb, m.sigma_px)
         return Blobs(frame.camera, frame.index, frame.t_capture_ns, *parts, light, landmarks)
@@ -167,7 +168,7 @@ class Detector:
         self._steps += 1
         if len(markers) > MAX_MARKERS:
             finder.flooded = True
-            markers = markers.none()
+            markers = make_no_markers()
         return markers
 
     def _prepare(self, image: Image, dark_share: float) -> ForegroundRuns:
@@ -207,7 +208,7 @@ class Detector:
         self._seen = self._runs[0, :0]
         if self.threshold is None:
             self._eager = max(self._eager - 1, 0)
-            return self._none()
+            return make_no_markers()
         level = int(self.threshold.pixel)
         if self._live is not None and self.mode is Mode.BRIGHT and bounds is not None:
             self._seen = finder.outside(image, bounds)  # the background is learned outside of the whole performer
@@ -224,9 +225,6 @@ class Detector:
         self._watch_peak(markers, level)
         extents = BlobExtents(raw.boxes(markers.chosen), raw.sums[markers.chosen, PEAK])
         return self._touching.step(image, markers, extents, None, level, t_ns)
-
-    def _none(self) -> DetectedMarkers:
-        return choose_markers(RawBlobs(np.zeros((0, N_SUMS))), self._size, 0.0, 0.0)
 
     def _split(
         self,
@@ -263,7 +261,8 @@ class Detector:
     def _follow_threshold(self, image: Image, finder: ForegroundRuns, bounds: BackgroundBounds | None) -> None:
         """Estimate the threshold in this image and move towards it."""
         found = finder.brighter(image, FLOOR, bounds)
-        self._costly = finder.flooded or len(found) > COSTLY_RUNS or 4 * _count_pixels(found) > self._size[0] * self._size[1]
+        n_pixels = int((found[:, 2] - found[:, 1] + 1).sum())
+        self._costly = finder.flooded or len(found) > COSTLY_RUNS or 4 * n_pixels > self._size[0] * self._size[1]
         which = 0
 
         def above(threshold: int) -> RawBlobs:
@@ -278,11 +277,6 @@ class Detector:
         if estimate is not None:
             old = None if self._vanished else self.threshold
             self.threshold = estimate if old is None else old.towards(estimate)
-
-
-def _count_pixels(runs: NDArray[np.int32]) -> int:
-    """Return the number of pixels in runs (R, 3)."""
-    return int((runs[:, 2] - runs[:, 1] + 1).sum())
 
 
 SIDE_PX = 48

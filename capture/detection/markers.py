@@ -45,9 +45,11 @@ class DetectedMarkers:
     def __len__(self) -> int:
         return len(self.points_px)
 
-    def none(self) -> "DetectedMarkers":
-        """Return no markers."""
-        return DetectedMarkers(self.points_px[:0], self.area_px[:0], self.color_rgb[:0], self.sigma_px[:0], 0.0, self.chosen[:0])
+
+def make_no_markers() -> DetectedMarkers:
+    """Return the markers of a frame that shows none."""
+    none = np.zeros(0)
+    return DetectedMarkers(np.zeros((0, 2)), none, np.zeros((0, 3)), none, 0.0, np.zeros(0, np.int64))
 
 
 def find_compact_blobs(raw: RawBlobs, size: tuple[int, int], min_area_px: float) -> NDArray[np.bool_]:

@@ -45,9 +45,9 @@ def find_weights_folder() -> Path:
     return Path(named) if named else Path(platformdirs.user_data_dir("duocap", appauthor=False)) / "landmarks"
 
 
-def has_weights(model: str, folder: Path | None = None) -> bool:
+def has_weights(model: str) -> bool:
     """Return whether the files of a model are there, whatever is in them."""
-    folder = find_weights_folder() if folder is None else folder
+    folder = find_weights_folder()
     return all((folder / name).is_file() for name in (PERSON_FILE, name_landmark_file(model)))
 
 
@@ -56,12 +56,9 @@ def is_expected(name: str, content: bytes) -> bool:
     return hashlib.sha256(content).hexdigest() == SHA256[name]
 
 
-def find_weights(model: str, folder: Path | None = None) -> Weights:
-    """Return the checked files of a model.
-
-    folder: where they are, None for the user's own. Raises LandmarksUnavailableError: missing, or not those that are expected.
-    """
-    folder = find_weights_folder() if folder is None else folder
+def find_weights(model: str) -> Weights:
+    """Return the checked files of a model. Raises LandmarksUnavailableError: missing, or not those that are expected."""
+    folder = find_weights_folder()
     command = f"duocap landmarks get --model {model}"
     names = (PERSON_FILE, name_landmark_file(model))
     for name in names:

@@ -42,13 +42,13 @@ def describe_failure(frame: Frame, board: Board) -> str:
     return describe_seen_instead(frame.image, board)
 
 
-def choose_search_interval_ns(took_ms: float, tick_ns: int = TICK_NS) -> int:
+def choose_search_interval_ns(took_ms: float) -> int:
     """Return the time between two searches of a given duration: one, two, four or eight ticks.
 
     With powers of two a slow camera searches some of the ticks of a fast one.
     """
-    step = tick_ns
-    while step < BUSY * took_ms * 1e6 and step < MAX_TICKS * tick_ns:
+    step = TICK_NS
+    while step < BUSY * took_ms * 1e6 and step < MAX_TICKS * TICK_NS:
         step *= 2
     return step
 
@@ -59,12 +59,10 @@ class BoardWatch(FrameSink):
     find, why: search functions, replaced in tests.
     """
 
-    def __init__(
-        self, board: Board, address: str, tick_ns: int = TICK_NS, find: Find = find_board_quickly, why: Why = describe_failure
-    ) -> None:
-        self._board, self._address, self._tick_ns = board, address, tick_ns
+    def __init__(self, board: Board, address: str, find: Find = find_board_quickly, why: Why = describe_failure) -> None:
+        self._board, self._address = board, address
         self._find, self._why = find, why
-        self._due_ns, self._step_ns, self._usual_ms = 0, tick_ns, 0.0
+        self._due_ns, self._step_ns, self._usual_ms = 0, TICK_NS, 0.0
         self._newest: Frame | None = None
         self._arrived, self._stop = threading.Event(), threading.Event()
         self._missing_since_ns = self._why_due_ns = 0
@@ -128,7 +126,7 @@ class BoardWatch(FrameSink):
                 self._find_out_why(frame)
         took_ms = 1e3 * (time.perf_counter() - t0)
         self._usual_ms = max(FORGET * self._usual_ms, took_ms)
-        self._step_ns = choose_search_interval_ns(self._usual_ms, self._tick_ns)
+        self._step_ns = choose_search_interval_ns(self._usual_ms)
         size = (frame.image.shape[1], frame.image.shape[0])
         return BoardDetection(frame.camera, frame.index, t_ns, size, view, self._words)
 
@@ -148,16 +146,15 @@ class BoardWatch(FrameSink):
         self._why_thread.start()
 
 
-def open_board_watch(board: Board, address: str, tick_ns: int, source: Source) -> BoardWatch:
+def open_board_watch(board: Board, address: str, source: Source) -> BoardWatch:
     """Return a board watch in a camera's process.
 
     Args:
         board: to be found.
         address: to which it sends what it sees.
-        tick_ns: time between two frames that may be searched.
         source: the camera.
     """
-    return BoardWatch(board, address, tick_ns)
+    return BoardWatch(board, address)
 
 
 class NullDetector:

@@ -8,7 +8,7 @@ import signal
 import sys
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from contextlib import suppress
 from dataclasses import dataclass
 from multiprocessing.process import BaseProcess
@@ -77,6 +77,15 @@ class ReportSender:
             self._beat_due_ns = now + BEAT_PERIOD_NS
             self.report(ReportKind.BEAT, counts=counts(), details=details())
 
+    def _receive_orders(self) -> Iterator[tuple[Order, int]]:
+        """Yield the orders that are there and when each was taken [ns]; what is none is skipped."""
+        while has_message(self._socket):
+            payload, t_ns = self._socket.recv(zmq.NOBLOCK), now_ns()
+            try:
+                yield decode_order(payload), t_ns
+            except MalformedMessageError as error:
+                log.debug("%s", error)
+
     def close(self) -> None:
         """Let the last report leave, then close."""
         self._socket.close()
@@ -92,14 +101,9 @@ class SupervisorLink(ReportSender):
 
     def orders(self, timeout_ms: int) -> list[Order]:
         """Return the orders that came, waiting at most timeout_ms for the first; a vanished supervisor counts as stop."""
-        orders: list[Order] = []
         if timeout_ms:
             self._socket.poll(timeout_ms)
-        while has_message(self._socket):
-            try:
-                orders.append(decode_order(self._socket.recv(zmq.NOBLOCK)))
-            except MalformedMessageError as error:
-                log.debug("%s", error)
+        orders = [order for order, _ in self._receive_orders()]
         if self._orphaned.is_set():
             log.info("the supervisor has vanished; ending")
             orders.append(StopOrder())

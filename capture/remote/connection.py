@@ -1,19 +1,15 @@
 """A camera node's connection to the run it serves, on another machine: orders in, reports out, and the run's clock."""
 
-import logging
 import secrets
 from collections.abc import Callable
 
 import zmq
 
 from capture.clock import now_ns
-from capture.process.control import ClockOrder, Details, Order, ReportKind, decode_order
+from capture.process.control import ClockOrder, Details, Order, ReportKind
 from capture.process.link import ReportSender
 from capture.remote.clock_offset import ClockFilter, ClockSample
 from capture.sockets.endpoints import KeySettings, connect_socket
-from capture.sockets.wire import MalformedMessageError
-
-log = logging.getLogger(__name__)
 
 CLOCK_PERIOD_NS = 200_000_000
 CLOCK_BURST_NS = 25_000_000  # between the first round trips
@@ -72,18 +68,12 @@ class NodeConnection(ReportSender):
         due_ms = max(1, (self._clock_due_ns - now_ns()) // 1_000_000)
         if not self._socket.poll(min(timeout_ms, due_ms)):
             return orders
-        while self._socket.poll(0):
-            payload = self._socket.recv(zmq.NOBLOCK)
-            t_ns = now_ns()
-            try:
-                order = decode_order(payload)
-                if isinstance(order, ClockOrder):
-                    self._take_time(order, t_ns)
-                else:
-                    orders.append(order)
-                self.t_heard_ns = t_ns
-            except MalformedMessageError as error:
-                log.debug("%s", error)
+        for order, t_ns in self._receive_orders():
+            self.t_heard_ns = t_ns
+            if isinstance(order, ClockOrder):
+                self.filter.add(ClockSample(order.t0_ns, order.t1_ns, order.t2_ns, t_ns))
+            else:
+                orders.append(order)
         return orders
 
     def _request_time(self) -> None:
@@ -93,7 +83,3 @@ class NodeConnection(ReportSender):
             period_ns = CLOCK_PERIOD_NS if self.clock_known else CLOCK_BURST_NS
             self._clock_due_ns = now + period_ns
             self.report(ReportKind.CLOCK, counts={"t0_ns": now_ns()})
-
-    def _take_time(self, order: ClockOrder, t_ns: int) -> None:
-        """End a round trip."""
-        self.filter.add(ClockSample(order.t0_ns, order.t1_ns, order.t2_ns, t_ns))

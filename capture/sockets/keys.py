@@ -84,7 +84,7 @@ def _make_key_pair(folder: Path, name: str) -> bytes:
     descriptor = os.open(file, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
     with os.fdopen(descriptor, "w", encoding="utf-8", newline="\n") as stream:
         stream.write(_format_key_file(public, f"secret key of a duocap {name}: show it to nobody", secret))
-    write_atomically(_find_public_file(folder, name), _format_key_file(public, f"public key of a duocap {name}"))
+    write_atomically(folder / f"{name}.key", _format_key_file(public, f"public key of a duocap {name}"))
     return public
 
 
@@ -211,10 +211,6 @@ def _format_key_file(public: bytes, title: str, secret: bytes | None = None) -> 
 
 def _find_secret_file(folder: Path, name: str) -> Path:
     return folder / f"{name}.key_secret"
-
-
-def _find_public_file(folder: Path, name: str) -> Path:
-    return folder / f"{name}.key"
 
 
 log = logging.getLogger(__name__)

@@ -161,11 +161,11 @@ def read_video_stamps(file: Path) -> tuple[NDArray[np.int64], str]:
     return np.array(rows, np.int64).reshape(-1, 3), ", ".join(sorted(kinds))
 
 
-def read_timestamps(path: str | Path, n_frames: int | None = None) -> Floats:
+def read_timestamps(path: str | Path) -> Floats:
     """Return timestamps from the first on [s]: (N,) for one for all cameras, (N, V) for a column each.
 
-    n_frames: number of frames in the videos, to be checked. Raises SourceError: no such file, other columns, a value that is no
-    finite number, frames out of order, time that does not increase, another number than n_frames.
+    Raises SourceError: no such file, other columns, a value that is no finite number, frames out of order, time that does not
+    increase.
     """
     if is_video_stamps(Path(path)):
         return _read_session_stamps(Path(path))
@@ -187,8 +187,6 @@ def read_timestamps(path: str | Path, n_frames: int | None = None) -> Floats:
     stamps = _spread_repeats(stamps)
     _check_increasing(path, stamps)
     stamps = _convert_to_seconds(path, stamps - stamps[0].min())
-    if n_frames is not None and len(stamps) != n_frames:
-        raise SourceError(f"{path}: {len(stamps)} time stamps for {n_frames} frames; is it the file of these videos?")
     return np.ascontiguousarray(stamps[:, 0] if header == [FRAME, SECONDS] else stamps)
 
 

@@ -18,25 +18,10 @@ def frame_from_view(views: Views, camera_index: int, blob_of_marker: Ints) -> Ma
         camera_index: number of the view's camera.
         blob_of_marker: (M,), -1 for none.
     """
-    n, blobs, n_views = len(blob_of_marker), views[camera_index], len(views)
-    found = blob_of_marker >= 0
-    seen, image, sigma = np.zeros((n_views, n), bool), np.zeros((n_views, n, 2)), np.zeros((n_views, n))
-    seen[camera_index] = found
-    image[camera_index, found] = blobs.points_px[blob_of_marker[found]]
-    sigma[camera_index, found] = blobs.sigma_px[blob_of_marker[found]]
-    return MarkerFrame(
-        index=views.first.index,
-        t_capture_ns=views.t_capture_ns,
-        skew_ns=views.skew_ns,
-        valid=np.zeros(n, bool),
-        point_m=np.zeros((n, 3)),
-        covariance_m2=np.zeros((n, 3, 3)),
-        seen=seen,
-        image_px=image,
-        sigma_px=sigma,
-        epipolar_px=np.zeros(n),
-        extra_m=np.zeros((0, 3)),
-    )
+    n = len(blob_of_marker)
+    blob = np.full((len(views), n), -1)
+    blob[camera_index] = blob_of_marker
+    return _frame_from_labels(views, _make_unlabelled(n, blob), np.zeros((0, 3)))
 
 
 class LabelledPoints(NamedTuple):
@@ -57,10 +42,24 @@ def build_marker_frame(views: Views, points: Points, choice: Ints) -> MarkerFram
         points: of the views.
         choice: point of each marker, (M,), -1 for none.
     """
-    n = len(choice)
-    taken = LabelledPoints(np.zeros(n, bool), np.zeros((n, 3)), np.zeros((n, 3, 3)), np.zeros(n), np.full((len(views), n), -1))
+    taken = _make_unlabelled(len(choice), np.full((len(views), len(choice)), -1))
     _take_points(points.point_m, points.covariance_m2, points.epipolar_px, make_read_only(points.blob), choice, taken)
-    unused = list_untaken(len(points.point_m), choice[taken.valid])
+    return _frame_from_labels(views, taken, points.point_m[list_untaken(len(points.point_m), choice[taken.valid])])
+
+
+def _make_unlabelled(n: int, blob: Ints) -> LabelledPoints:
+    """Return the points of n markers of which none has one."""
+    return LabelledPoints(np.zeros(n, bool), np.zeros((n, 3)), np.zeros((n, 3, 3)), np.zeros(n), blob)
+
+
+def _frame_from_labels(views: Views, taken: LabelledPoints, extra_m: Floats) -> MarkerFrame:
+    """Return the marker frame of labelled points and blobs.
+
+    Args:
+        taken: points and blobs of the markers.
+        extra_m: points of no marker, (U, 3).
+    """
+    n = len(taken.valid)
     image, sigma = np.zeros((len(views), n, 2)), np.zeros((len(views), n))
     for c, blobs in enumerate(views.blobs):
         if blobs is not None:
@@ -76,7 +75,7 @@ def build_marker_frame(views: Views, points: Points, choice: Ints) -> MarkerFram
         image_px=image,
         sigma_px=sigma,
         epipolar_px=taken.epipolar_px,
-        extra_m=points.point_m[unused],
+        extra_m=extra_m,
     )
 
 

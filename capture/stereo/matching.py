@@ -11,7 +11,7 @@ from numpy.typing import ArrayLike, NDArray
 from scipy.optimize import linear_sum_assignment
 
 from calibration.camera import Rig
-from capture.packets import Blobs, Points, Views
+from capture.packets import Points, Views
 from capture.stereo.candidates import MAX_POSITION, UNPAIRED, Candidates, MatchedBlobs, find_candidates
 from capture.stereo.clusters import match_clusters
 from config.arrays import Floats, Ints, make_read_only
@@ -140,9 +140,4 @@ def _choose_cheapest_partners(first: Ints, second: Ints, cost: Floats, matrix: F
 
 def add_rig_error(views: Views, sigma_px: float) -> Views:
     """Return views with the error of calibration and time skew added to the sigma of every blob."""
-    return views.changed(lambda _, blobs: _add_sigma(blobs, sigma_px))
-
-
-def _add_sigma(blobs: Blobs, sigma_px: float) -> Blobs:
-    """Return blobs with an error added to each."""
-    return replace(blobs, sigma_px=np.hypot(blobs.sigma_px, sigma_px))
+    return views.changed(lambda _, blobs: replace(blobs, sigma_px=np.hypot(blobs.sigma_px, sigma_px)))

@@ -83,7 +83,7 @@ def _correlate_series(left: TimeSeries, right: TimeSeries, lag_s: float) -> floa
     a, b = a - a.mean(), b - b.mean()
     # Relative to all of the energy: a lag that overlaps half of the movement is not a good one.
     whole = np.sqrt(np.sum((one - one.mean()) ** 2) * len(t) / len(left.t_s))
-    return float(a @ b) / max(max(whole, float(np.linalg.norm(a))) * float(np.linalg.norm(b)), 1e-12)
+    return float(a @ b / max(max(whole, np.linalg.norm(a)) * np.linalg.norm(b), 1e-12))
 
 
 def _refine_lag(left: TimeSeries, right: TimeSeries, lag_s: float) -> OffsetMeasurement | None:
@@ -148,7 +148,8 @@ def estimate_flash_offset(left: TimeSeries, right: TimeSeries) -> OffsetMeasurem
     constant phase a change falls into one of two pairs of frames, hence a standard deviation of at most half a frame.
     """
     (left_frames, left_signs), (right_frames, right_signs) = find_light_changes(left), find_light_changes(right)
-    frame_s = _find_frame_time_s(left, right)
+    # Of the slower camera.
+    frame_s = max((float(np.median(np.diff(series.t_s))) for series in (left, right) if len(series.t_s) > 1), default=0.04)
     pairs = _match_changes(left.t_s[left_frames], left_signs, right.t_s[right_frames], right_signs, frame_s)
     if len(pairs) < 2:
         return None
@@ -159,11 +160,6 @@ def estimate_flash_offset(left: TimeSeries, right: TimeSeries) -> OffsetMeasurem
     if least_s < most_s:
         mean_s, sigma_s = float(np.clip(mean_s, least_s, most_s)), min(sigma_s, (most_s - least_s) / np.sqrt(12.0))
     return OffsetMeasurement(mean_s, float(sigma_s))
-
-
-def _find_frame_time_s(left: TimeSeries, right: TimeSeries) -> float:
-    """Return the frame time of the slower camera."""
-    return max((float(np.median(np.diff(series.t_s))) for series in (left, right) if len(series.t_s) > 1), default=0.04)
 
 
 def _match_changes(

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from config.errors import FileFormatError, SettingsError
+from config.errors import FileFormatError
 from config.text import read_lines, read_text
 
 TEXT = "names Müller, Łukasz\n\t1 2\n"
@@ -60,8 +60,8 @@ def test_an_empty_file_is_empty_text(tmp_path: Path) -> None:
 def test_a_binary_file_is_refused_with_the_line(tmp_path: Path, content: bytes, line: int) -> None:
     file = tmp_path / "text.txt"
     file.write_bytes(content)
-    with pytest.raises(SettingsError, match=rf"text\.txt:{line}: a byte .*binary or damaged"):
-        read_text(file, SettingsError)
+    with pytest.raises(FileFormatError, match=rf"text\.txt:{line}: a byte .*binary or damaged"):
+        read_text(file)
 
 
 def test_damaged_text_of_a_mark_is_refused_with_the_byte(tmp_path: Path) -> None:

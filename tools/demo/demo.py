@@ -83,14 +83,10 @@ def calibrate_demo_subject(performer: Performer, database: Path, settings: Setti
 
 def _detect_tpose(camera: SimulatedCamera, settings: Settings) -> list[Blobs]:
     """Return what one camera sees of the T-pose."""
-    detector = Detector(settings.detector, sought=_seek(camera.performer, settings, max_every=1))
+    sought = SoughtOnBody(bool(camera.performer.markers.worn.any()), open_landmarks(settings.landmarks.model, max_every=1))
+    detector = Detector(settings.detector, sought=sought)
     first, last = (round(t * camera.fps) for t in TPOSE_S)
     return [detector.step(camera.frame_at(index)) for index in range(first, last, TPOSE_STEP)]
-
-
-def _seek(performer: Performer, settings: Settings, max_every: int) -> SoughtOnBody:
-    """Return what is sought on the performer; landmarks in one of so many pictures at least."""
-    return SoughtOnBody(bool(performer.markers.worn.any()), open_landmarks(settings.landmarks.model, max_every))
 
 
 def _plan_camera(settings: Settings, performer: Performer, camera: int) -> CameraPlan:

@@ -8,7 +8,7 @@ from pathlib import Path
 from calibration.board.pattern import Board
 from capture.clock import now_ns
 from capture.process.board_detection import BoardInbox
-from capture.process.board_watch import TICK_NS, open_board_watch, open_null_detector
+from capture.process.board_watch import open_board_watch, open_null_detector
 from capture.process.plan import CameraPlan
 from config.settings import Settings
 from reconstruct.process.inbox import Inbox
@@ -31,7 +31,7 @@ def _collect_views(
 ) -> CollectedViews:
     """Collect views until it is enough, all has come to its end, or somebody wants no more."""
     inbox, blobs = BoardInbox(), Inbox()
-    watch = partial(open_board_watch, board, inbox.address, TICK_NS)
+    watch = partial(open_board_watch, board, inbox.address)
     looking = [
         replace(plan, detector=open_null_detector, detector_again=None, sinks=(watch,), preview=page is not None)
         for plan in plans

@@ -95,12 +95,11 @@ class RunOrders:
 
     def _start(self, camera: ChildProcess) -> None:
         """Tell a camera when to start and where to send."""
-        self._board.send(camera, StartOrder(self.t_start_ns, self._receiver or self._address_for(camera)))
-
-    def _address_for(self, camera: ChildProcess) -> str:
-        """Return where the reconstruction takes what a camera sends."""
-        reconstruction = self._children[RECONSTRUCTION]
-        return str(reconstruction.details.get("nodes", "")) if camera.is_node else reconstruction.address
+        address = self._receiver
+        if not address:
+            reconstruction = self._children[RECONSTRUCTION]
+            address = str(reconstruction.details.get("nodes", "")) if camera.is_node else reconstruction.address
+        self._board.send(camera, StartOrder(self.t_start_ns, address))
 
     def _record(self, camera: ChildProcess) -> None:
         """Tell a camera where to record; nodes keep their pictures to themselves."""

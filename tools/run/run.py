@@ -118,7 +118,9 @@ def run_live(settings: Settings, what: LiveRun, tell: Tell, show: Show) -> RunRe
                     t_learned_ns if what.learn_s else 0,
                 )
             finally:
-                tell_style_saved(what.save_style, run.style_saved, tell)
+                if what.save_style is not None:
+                    unsaved = f"no style was learned, so {what.save_style} is not written; move more, for longer"
+                    tell(f"the style is in {what.save_style}" if run.style_saved else unsaved)
     except KeyboardInterrupt:
         if not tally.n_poses:
             raise
@@ -142,18 +144,6 @@ def plan_live_run(settings: Settings, what: LiveRun, session: str) -> tuple[Reco
         return plan, None
     keys = find_key_settings(settings.stream)
     return replace(plan, nodes=settings.capture.inbox, keys=keys), NodeEntrance(settings.capture.control, keys)
-
-
-def tell_style_saved(file: Path | None, saved: bool, tell: Tell) -> None:
-    """Say whether a style was saved, where that was wanted.
-
-    Args:
-        file: file of the style; None if none was wanted.
-        saved: whether it was written.
-        tell: receives progress messages as text.
-    """
-    if file is not None:
-        tell(f"the style is in {file}" if saved else f"no style was learned, so {file} is not written; move more, for longer")
 
 
 def plan_cameras(settings: Settings, what: LiveRun) -> list[CameraPlan | AwaitedNode]:

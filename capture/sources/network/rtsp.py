@@ -8,6 +8,7 @@ but encoders cut all images into the same number of slices, so the last is known
 import logging
 import threading
 import time
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
@@ -41,6 +42,12 @@ OPTIONS = {
     "timeout": str(round(CONNECT_S * 1e6)),
 }
 
+# Whether a NAL unit holds pixels, by its first byte (ITU-T H.264, table 7-1; H.265, table 7-1).
+IS_SLICE: dict[str, Callable[[int], bool]] = {
+    "h264": lambda head: 1 <= head & 0x1F <= 5,
+    "hevc": lambda head: head >> 1 & 0x3F < 32,
+}
+
 DecodedImage = tuple[int, Any, int, bytes | None]  # number, av.VideoFrame, time on our clock [ns], JPEG if it came as one
 
 
@@ -57,7 +64,7 @@ class AccessUnitJoiner:
     """Joins pieces with one timestamp. codec: FFmpeg's name; of any but H.264 and H.265 a piece is a whole image."""
 
     def __init__(self, codec: str) -> None:
-        self._is_slice = {"h264": _is_h264_slice, "hevc": _is_h265_slice}.get(codec)
+        self._is_slice = IS_SLICE.get(codec)
         self._pieces: list[bytes] = []
         self._pts: int | None = None
         self._t_begun_ns = self._n_bytes = 0
@@ -107,16 +114,6 @@ def _find_unit_heads(data: bytes) -> list[int]:
         heads.append(data[at + len(START)])
         at = data.find(START, at + len(START))
     return heads
-
-
-def _is_h264_slice(head: int) -> bool:
-    """Return whether a NAL unit of H.264 holds pixels (ITU-T H.264, table 7-1)."""
-    return 1 <= head & 0x1F <= 5
-
-
-def _is_h265_slice(head: int) -> bool:
-    """Return whether a NAL unit of H.265 holds pixels (ITU-T H.265, table 7-1)."""
-    return head >> 1 & 0x3F < 32
 
 
 class Rtsp(NetworkCamera[DecodedImage]):

@@ -1,6 +1,6 @@
 """A body with volume around a skeleton: round cones along the bones, as thick as those of a person of that height."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from typing import NamedTuple
 
 import numpy as np
@@ -229,13 +229,7 @@ def add_props(skeleton: Skeleton, body: ConeBody, markers: MarkerSet, offset_m: 
     if not parts:
         return body
     extra = _arrays_from_parts(parts)
-    return ConeBody(
-        np.concatenate([body.joint, extra.joint]),
-        np.concatenate([body.a, extra.a]),
-        np.concatenate([body.b, extra.b]),
-        np.concatenate([body.radii, extra.radii]),
-        np.concatenate([body.color_rgb, extra.color_rgb]),
-    )
+    return ConeBody(*(np.concatenate([getattr(body, each.name), getattr(extra, each.name)]) for each in fields(ConeBody)))
 
 
 def _compute_rest_pose(skeleton: Skeleton) -> tuple[Floats, Floats]:

@@ -39,11 +39,6 @@ def render_room(camera: Camera, seed: int) -> Bytes:
     return np.asarray(np.clip(image + 0.5, 0, 255), np.uint8)
 
 
-def render_dark_room(camera: Camera, seed: int) -> Bytes:
-    """Render the room with the lights off: slightly above black, BGR."""
-    return np.asarray(render_room(camera, seed) * 0.02 + 1.0, np.uint8)
-
-
 def _render_surfaces(o: Floats, d: Floats, rng: np.random.Generator) -> Floats:
     """Return the colour of the nearest surface of the box along rays o + t d, (h, w, 3) BGR."""
     planes = ((1, 0.0, -1), (1, CEILING_M, 1), (0, -HALF_WIDTH_M, -1), (0, HALF_WIDTH_M, 1), (2, BACK_M, -1))
@@ -182,7 +177,9 @@ class Renderer:
         body's cones (C, 3) and the markers (M, 3), 0-255; seeds: of the room (the same for both cameras) and of the noise.
         """
         self.camera, self.sensor, self._packed = camera, sensor, pack_camera(camera)
-        empty = render_dark_room(scene, seeds[0]) if sensor.dark else render_room(scene, seeds[0])
+        empty = render_room(scene, seeds[0])
+        if sensor.dark:  # slightly above black
+            empty = np.asarray(empty * 0.02 + 1.0, np.uint8)
         self.background = np.asarray(np.clip(empty * sensor.gain + 0.5, 0, 255), np.uint8)
         self._rays = compute_pixel_rays(camera, STEP).astype(np.float32)
         self._layer = np.zeros((*self._rays.shape[:2], 4), np.float32)

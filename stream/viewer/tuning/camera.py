@@ -9,7 +9,7 @@ import numpy as np
 import viser
 
 from capture.process.preview_image import Preview, PreviewKind, PreviewRequest
-from config.per_camera import CONTROLS, find_choices
+from config.per_camera import CONTROLS, DETECTOR_MODES
 from config.settings import CAMERA_NAMES
 from stream.protocol.messages import StatusMessage
 from stream.publish.client import ServiceClient
@@ -197,7 +197,7 @@ class CameraColumn:
     def _change_mode(self, label: str) -> None:
         """Request another mode of the detector."""
         mode = next((mode for mode, words in MODES.items() if words == label), AUTO)
-        if mode in find_choices("detector.mode"):
+        if mode in DETECTOR_MODES:
             self._request("detector.mode", mode)
 
     def _change_control(self, name: str) -> None:

@@ -15,12 +15,13 @@ def test_missing_weights_name_the_command(tmp_path: Path, monkeypatch: pytest.Mo
         find_weights("lite")
 
 
-def test_other_weights_are_refused(tmp_path: Path) -> None:
+def test_other_weights_are_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("DUOCAP_LANDMARKS", str(tmp_path))
     for name in (PERSON_FILE, name_landmark_file("full")):
         (tmp_path / name).write_bytes(b"TFL3 of another version")
-    assert has_weights("full", tmp_path)
+    assert has_weights("full")
     with pytest.raises(LandmarksUnavailableError, match="another SHA-256"):
-        find_weights("full", tmp_path)
+        find_weights("full")
 
 
 def test_an_unknown_model_names_those_there_are() -> None:

@@ -41,7 +41,7 @@ class Bench:
     def __init__(self, find: Callable[[Frame, Board], BoardView | None] | None = None) -> None:
         self.inbox, self.looked, self.asked = BoardInbox(), list[int](), list[int]()
         self._inner = find
-        self.watch = BoardWatch(BOARD, self.inbox.address, TICK_NS, self._find, self._why)
+        self.watch = BoardWatch(BOARD, self.inbox.address, self._find, self._why)
 
     def _find(self, frame: Frame, board: Board) -> BoardView | None:
         self.looked.append(frame.index)

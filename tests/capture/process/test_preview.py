@@ -90,14 +90,15 @@ def test_pictures_come_only_while_somebody_looks(kept: Kept) -> None:
 
 def test_at_most_ten_pictures_a_second_and_time_may_begin_anew(kept: Kept) -> None:
     publisher = kept(PreviewPublisher())
-    publisher.wanted = True  # nobody hears, so the thread takes nothing: what is offered stays
     kept = []
     for n in range(60):
+        publisher.wanted = True  # the thread finds out at any time that nobody hears, and takes nothing: what is offered stays
         publisher.offer(frame(n * 16_666_667, index=n), blobs())
         if publisher._latest is not None:
             kept.append(publisher._latest[0].index)
             publisher._latest = None
     assert len(kept) == 10 and kept[0] == 0
+    publisher.wanted = True
     publisher.offer(frame(-(10**12), index=99), blobs())
     assert publisher._latest is not None and publisher._latest[0].index == 99
 
