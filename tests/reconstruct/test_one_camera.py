@@ -8,7 +8,6 @@ import pytest
 from calibration.camera import Rig
 from capture.packets import Views, find_lone_view
 from config.joints import JOINT_INDEX
-from config.settings import Settings
 from database.builtin import build_person_skeleton
 from database.tpose import make_tpose_clips
 from reconstruct.pipeline import Pipeline
@@ -21,11 +20,10 @@ from tests.support.people import (
     person,
     seen_pair,
     t_pose,
-    table_of,
     walk,
     worn_markers,
 )
-from tests.support.performances import Performance
+from tests.support.performances import Performance, build_walks
 
 N_TPOSE, N = 20, 120
 NOISE_PX = 0.3
@@ -53,13 +51,12 @@ def session() -> Session:
     rotvec = np.concatenate([np.tile(t_pose(), (N_TPOSE, 1, 1)), lowering, clip.rotvec[: N - N_TPOSE - 30]])
     root = np.concatenate([np.tile(clip.root_m[0], (N_TPOSE + 30, 1)), clip.root_m[: N - N_TPOSE - 30]])
     markers, joints = worn_markers(subject, rotvec, root)
-    other = build_person_skeleton(1.8)
-    clips = [walk(other, seed, speed=speed) for seed, speed in ((11, 0.7), (12, 1.0), (13, 0.9))]
-    return Session(subject, table_of([*clips, *make_tpose_clips(other, 60.0)]), front_rig(), markers, joints)
+    table = build_walks(poses=make_tpose_clips(build_person_skeleton(1.8), 60.0))
+    return Session(subject, table, front_rig(), markers, joints)
 
 
 def one_camera(session: Session) -> Pipeline:
-    return Pipeline(session.one, session.subject, session.table, Settings())
+    return replace(session, rig=session.one).pipeline()
 
 
 @pytest.fixture(scope="module")
@@ -128,7 +125,7 @@ def test_all_gone_for_a_second(session: Session) -> None:
 @pytest.mark.parametrize("side", [0, 1])
 def test_two_cameras_outlive_the_loss_of_one(session: Session, side: int) -> None:
     """One camera shows nothing for more than half a second, mid-walk: poses go on, seen by the other alone."""
-    pipeline = Pipeline(session.rig, session.subject, session.table, Settings())
+    pipeline = session.pipeline()
     poses = []
     for k, pair in enumerate(session.pairs()):
         if 60 <= k < 100:

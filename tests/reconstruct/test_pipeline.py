@@ -17,20 +17,13 @@ from reconstruct.models.sparse.model import write_dictionary
 from reconstruct.models.sparse.train import TrainOptions, train_pose_dictionary
 from reconstruct.models.style.features import build_training_poses
 from reconstruct.models.style.learn.train import LearnOptions, fit_style
-from reconstruct.pipeline import Pipeline
 from reconstruct.pose import MEASURED_ERROR_M, JointSource, Pose, TrackingState, find_measured_joints
 from reconstruct.track.estimator import Estimate
 from reconstruct.warm import warm_estimator
 from tests.support.people import (
-    PERIOD_NS,
-    blobs_of,
-    front_rig,
     person,
     seen_pair,
-    t_pose_clip,
-    table_of,
     walk,
-    worn_markers,
 )
 from tests.support.performances import Performance
 
@@ -51,19 +44,10 @@ class Session(Performance):
             result.append(seen_pair(self.rig, k, markers, NOISE_PX, rng, (gone, gone)))
         return result
 
-    def pipeline(self, hidden: tuple[str, ...] = ()) -> Pipeline:
-        return Pipeline(self.rig, self.subject, self.table, Settings(), hidden)
-
 
 @pytest.fixture(scope="module")
 def session() -> Session:
-    """Walk at four fifths of the usual speed; the database walks at other speeds, on other legs."""
-    subject = person("dark_room", 1)
-    clip = walk(subject.skeleton, 3, speed=0.8)
-    markers, joints = worn_markers(subject, clip.rotvec[:N], clip.root_m[:N])
-    other = build_person_skeleton(1.8)
-    clips = [walk(other, seed, speed=speed) for seed, speed in ((11, 0.7), (12, 1.0), (13, 0.9))] + [t_pose_clip(other)]
-    return Session(subject, table_of(clips), front_rig(), markers, joints)
+    return Session.of_walk(N)
 
 
 @pytest.fixture(scope="module")
@@ -198,7 +182,7 @@ def test_all_gone_for_a_second(session: Session) -> None:
 def test_a_hidden_marker_is_not_used(session: Session) -> None:
     """It is labelled, to score its prediction, but moving it changes no pose."""
     knee = session.subject.markers.names.index("right_knee")
-    pipeline = session.pipeline(("right_knee",))
+    pipeline = session.pipeline(hidden=("right_knee",))
     poses, seen = [], 0
     for pair in session.pairs():
         poses.append(pipeline.step(pair))
@@ -208,24 +192,16 @@ def test_a_hidden_marker_is_not_used(session: Session) -> None:
     assert all(pose.state is TrackingState.TRACKING for pose in poses)
     predicted = np.array([np.linalg.norm(pose.marker_m[knee] - session.markers[k, knee]) for k, pose in enumerate(poses)])
     assert 0.001 < np.median(predicted) < 0.06
-    other = session.pipeline(("right_knee",))
+    other = session.pipeline(hidden=("right_knee",))
     unseen = [other.step(pair) for pair in session.pairs({range(N): [knee]})]
     assert np.isfinite(unseen[-1].rotvec).all() and unseen[-1].state is TrackingState.TRACKING
-
-
-def test_nobody_there(session: Session) -> None:
-    pipeline = session.pipeline()
-    every = list(range(len(session.subject.markers)))
-    pose = pipeline.step(session.pairs({range(1): every})[0])
-    assert pose.state is TrackingState.LOST and np.isfinite(pose.rotvec).all() and np.isfinite(pose.marker_m).all()
-    assert not pose.measured.any() and not pose.confidence.any()
 
 
 @pytest.mark.parametrize(("coasting_m", "called"), [(0.25, TrackingState.COASTING), (1e-6, TrackingState.LOST)])
 def test_a_pose_is_called_by_how_far_it_may_be_off(session: Session, coasting_m: float, called: TrackingState) -> None:
     """Nobody is as sure as a micrometre."""
     strict = replace(Settings(), label=replace(Settings().label, tracking_m=1e-6, coasting_m=coasting_m))
-    pipeline = Pipeline(session.rig, session.subject, session.table, strict)
+    pipeline = session.pipeline(strict)
     assert {pipeline.step(pair).state for pair in session.pairs()[:10]} == {called}
 
 
@@ -245,34 +221,6 @@ def test_a_joint_that_may_be_far_off_is_not_said_to_be_measured(session: Session
     sure = pose.error_m <= MEASURED_ERROR_M
     assert pose.state is TrackingState.TRACKING and (carries & sure).any()
     assert np.array_equal(pose.joint_source == JointSource.MEASURED, carries & sure)
-
-
-def test_nothing_the_cameras_show_can_break_it() -> None:
-    """Noise, heaps of points in one place, nothing, far outside the image, stamps that stand still: always a finite pose."""
-    subject, rig = person(), front_rig()
-    pipeline = Pipeline(rig, subject, table_of([t_pose_clip(subject.skeleton), walk(subject.skeleton)]), Settings())
-    clip = walk(subject.skeleton, seed=3)
-    markers_m, _ = worn_markers(subject, clip.rotvec, clip.root_m)
-    rng, t_ns = np.random.default_rng(6), 0
-    for k in range(300):
-        t_ns += int(rng.choice([0, 1, PERIOD_NS, 900_000_000], p=[0.05, 0.05, 0.85, 0.05]))
-        views = []
-        for camera in rig.cameras:
-            n = int(rng.integers(0, 30))
-            views.append(
-                [
-                    camera.project(markers_m[k % len(markers_m)]) + rng.normal(0.0, 0.3, (len(markers_m[0]), 2)),
-                    rng.uniform(-50.0, 700.0, (n, 2)),
-                    np.full((n, 2), 300.0),
-                    rng.normal(0.0, 1e6, (n, 2)),
-                    np.zeros((0, 2)),
-                ][int(rng.choice(5, p=[0.5, 0.2, 0.1, 0.1, 0.1]))]
-            )
-        left, right = (replace(blobs_of(c, k, np.ascontiguousarray(px)), t_capture_ns=t_ns) for c, px in enumerate(views))
-        pose = pipeline.step(Views((left, right)))
-        for array in (pose.rotvec, pose.root_m, pose.marker_m, pose.residual_m, pose.residual_px, pose.confidence):
-            assert np.isfinite(array).all()
-        assert np.abs(pose.root_m).max() < 50.0
 
 
 def test_warming_solves_from_both_views_and_from_one(session: Session, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -330,7 +278,7 @@ def test_the_models_of_the_settings_fill_in(session: Session, tmp_path: Path) ->
     settings = replace(Settings(), fill=FillSettings(dictionary=str(file)))
     for model, names in {"sparse": {"sparse"}, "style": {"style"}, "local": set(), "auto": {"sparse", "style"}}.items():
         asked = replace(settings, fill=replace(settings.fill, model=model))
-        pipeline = Pipeline(session.rig, session.subject, session.table, asked)
+        pipeline = session.pipeline(asked)
         at_first = pipeline._estimator.filler
         assert (at_first is not None) == ("sparse" in names)
         pipeline.take_style(style)
@@ -341,4 +289,4 @@ def test_the_models_of_the_settings_fill_in(session: Session, tmp_path: Path) ->
     assert all(pose.state is TrackingState.TRACKING for pose in found)
     gone = replace(settings, fill=FillSettings(dictionary=str(tmp_path / "gone.sparse")))
     with pytest.raises(SparseError, match="cannot be opened"):
-        Pipeline(session.rig, session.subject, session.table, gone)
+        session.pipeline(gone)

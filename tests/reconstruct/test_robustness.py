@@ -13,15 +13,12 @@ from config.arrays import Floats
 from config.joints import N_JOINTS
 from config.settings import Settings
 from database.builtin import build_person_skeleton, make_builtin_clip
-from database.geometry.kinematics import compute_forward_kinematics
 from reconstruct.pipeline import Pipeline
 from reconstruct.pose import JointSource, Pose, TrackingState
 from tests.support.people import (
     PERIOD_NS,
     Table,
     blobs_of,
-    front_rig,
-    person,
     seen_pair,
     t_pose,
     t_pose_clip,
@@ -30,6 +27,7 @@ from tests.support.people import (
     worn_markers,
 )
 from tests.support.performances import Performance
+from tests.support.poses import joints_of
 
 NOISE_PX = 0.3
 N = 60
@@ -44,25 +42,16 @@ class Stage(Performance):
         markers = self.markers[k % len(self.markers)] + (np.zeros(3) if away_m is None else away_m)
         return seen_pair(self.rig, k, markers, NOISE_PX, rng, (gone or [], gone or []))
 
-    def pipeline(self, table: Table | None = None) -> Pipeline:
-        return Pipeline(self.rig, self.subject, self.table if table is None else table, Settings())
-
     def error_m(self, pose: Pose, k: int, away_m: Floats | None = None) -> float:
         """Return the mean distance of the joints from the truth."""
-        _, joints = compute_forward_kinematics(self.subject.skeleton, pose.rotvec, pose.root_m)
+        joints = joints_of(self.subject, [pose])[1][0]
         true = self.joints[k % len(self.joints)] + (np.zeros(3) if away_m is None else away_m)
         return float(np.linalg.norm(joints - true, axis=1).mean())
 
 
 @pytest.fixture(scope="module")
 def stage() -> Stage:
-    subject = person("dark_room", 1)
-    clip = walk(subject.skeleton, 3, speed=0.8)
-    root_m = clip.root_m[:N] - clip.root_m[N // 2] * [1.0, 0.0, 1.0]
-    markers, joints = worn_markers(subject, clip.rotvec[:N], root_m)
-    other = build_person_skeleton(1.8)
-    clips = [walk(other, seed, speed=speed) for seed, speed in ((11, 0.7), (12, 1.0))] + [t_pose_clip(other)]
-    return Stage(subject, table_of(clips), front_rig(), markers, joints)
+    return Stage.of_walk(N, n_walks=2, over_origin=N // 2)
 
 
 def assert_sound(pose: Pose) -> None:
@@ -95,12 +84,10 @@ def test_a_jump_of_two_metres(stage: Stage, away_m: tuple[float, float, float]) 
         assert_upright(pose, stage, k, moved)
 
 
-@pytest.mark.parametrize("seconds", [0.25, 10.0])
-def test_all_markers_gone(stage: Stage, seconds: float) -> None:
+def test_all_markers_gone_for_ten_seconds(stage: Stage) -> None:
     """Coasting, then lost as the pose is less and less sure, then tracking on the frame the markers return, half a stride on."""
     rng, pipeline, every = np.random.default_rng(1), stage.pipeline(), list(range(len(stage.subject.markers)))
-    n = round(seconds * 60)
-    states = []
+    n, states = 600, []
     for k in range(20 + n + 20):
         pose = pipeline.step(stage.pair(k, rng, every if 20 <= k < 20 + n else []))
         assert_sound(pose)
@@ -109,7 +96,7 @@ def test_all_markers_gone(stage: Stage, seconds: float) -> None:
             assert_upright(pose, stage, k)
     gone = states[20 : 20 + n]
     assert TrackingState.TRACKING not in gone and gone[:6] == [TrackingState.COASTING] * 6
-    assert n < 300 or gone[-60:] == [TrackingState.LOST] * 60
+    assert gone[-60:] == [TrackingState.LOST] * 60
 
 
 @pytest.mark.parametrize("at", [10, 20, 30])
@@ -165,7 +152,7 @@ def test_a_performer_does_what_the_database_lacks(stage: Stage) -> None:
     for motion in ("squat", "kick"):
         clip = make_builtin_clip(motion, stage.subject.skeleton, 60.0, 5)
         markers, _ = worn_markers(stage.subject, clip.rotvec, clip.root_m - clip.root_m[0] * [1.0, 0.0, 1.0])
-        rng, pipeline = np.random.default_rng(4), Pipeline(stage.rig, stage.subject, stage.table, plain)
+        rng, pipeline = np.random.default_rng(4), stage.pipeline(plain)
         tracked = 0
         for k, marker_m in enumerate(markers[:120]):
             pose = pipeline.step(seen_pair(stage.rig, k, marker_m, NOISE_PX, rng))
@@ -202,7 +189,7 @@ TABLES = tables()
 def test_a_database_of_hardly_anything(stage: Stage, name: str, model: Literal["gaussian", "paper"]) -> None:
     """One clip, one pose, the same pose over and over, another rate: sound poses; with a walk in it, the right ones."""
     chosen = replace(Settings(), solve=replace(Settings().solve, model=model))
-    pipeline, rng = Pipeline(stage.rig, stage.subject, TABLES[name], chosen), np.random.default_rng(5)
+    pipeline, rng = replace(stage, table=TABLES[name]).pipeline(chosen), np.random.default_rng(5)
     walks = name in ("one clip", "30 Hz", "120 Hz") and model == "gaussian"
     for k in range(30):
         pose = pipeline.step(stage.pair(k, rng))
@@ -246,6 +233,26 @@ def replace_time(pair: Views, t_ns: int) -> Views:
     return Views((replace(pair[0], t_capture_ns=t_ns), replace(pair[1], t_capture_ns=t_ns)))
 
 
+def test_nothing_the_cameras_show_can_break_it(stage: Stage) -> None:
+    """Noise, heaps of points in one place, nothing, far outside the image, stamps that stand still, in each view by itself."""
+    rng, pipeline, t_ns = np.random.default_rng(6), stage.pipeline(), 0
+    for k in range(300):
+        t_ns += int(rng.choice([0, 1, PERIOD_NS, 900_000_000], p=[0.05, 0.05, 0.85, 0.05]))
+        blobs = []
+        for c, view in enumerate(stage.pair(k, rng).blobs):
+            assert view is not None
+            n = int(rng.integers(0, 30))
+            shown = [
+                view.points_px,
+                rng.uniform(-50.0, 700.0, (n, 2)),
+                np.full((n, 2), 300.0),
+                rng.normal(0.0, 1e6, (n, 2)),
+                np.zeros((0, 2)),
+            ]
+            blobs.append(blobs_of(c, k, shown[int(rng.choice(5, p=[0.5, 0.2, 0.1, 0.1, 0.1]))]))
+        assert_sound(pipeline.step(replace_time(Views(tuple(blobs)), t_ns)))
+
+
 _PIPELINES: dict[int, Pipeline] = {}
 
 
@@ -259,4 +266,5 @@ def test_t_pose_is_what_is_shown_before_anyone_was_seen(stage: Stage) -> None:
     pose = stage.pipeline().step(stage.pair(0, np.random.default_rng(0), every))
     assert_sound(pose)
     assert pose.state is TrackingState.LOST and pose.rotvec.shape == (N_JOINTS, 3)
+    assert not pose.measured.any() and not pose.confidence.any()
     np.testing.assert_allclose(pose.rotvec[1:], t_pose()[1:], atol=1e-12)

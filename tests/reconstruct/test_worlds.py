@@ -7,15 +7,11 @@ import pytest
 
 from calibration.world import BALL_M, BALLS, RigidMotion, compute_motion_between, move_rig, place_rig_in_world
 from capture.packets import Views
-from config.arrays import Floats
-from config.settings import Settings
-from database.builtin import build_person_skeleton
-from database.geometry.kinematics import compute_forward_kinematics
 from database.geometry.rotations import matrix_from_rotvec
-from reconstruct.pipeline import Pipeline
-from reconstruct.pose import Pose, TrackingState
-from tests.support.people import front_rig, person, seen_pair, t_pose_clip, table_of, walk, worn_markers
+from reconstruct.pose import TrackingState
+from tests.support.people import seen_pair
 from tests.support.performances import Performance
+from tests.support.poses import joints_of
 
 N = 210
 TILT = RigidMotion(matrix_from_rotvec(np.array([2.9, 0.2, -0.3])), np.array([0.7, -0.4, 1.9]))
@@ -24,11 +20,7 @@ TILT = RigidMotion(matrix_from_rotvec(np.array([2.9, 0.2, -0.3])), np.array([0.7
 @pytest.fixture(scope="module")
 def stage() -> Performance:
     """A walk to and fro before two cameras; the database walks on other legs."""
-    subject, other = person("dark_room", 1), build_person_skeleton(1.8)
-    clip = walk(subject.skeleton, 3, speed=0.8)
-    markers, joints = worn_markers(subject, clip.rotvec[:N], clip.root_m[:N])
-    clips = [walk(other, seed, speed=speed) for seed, speed in ((11, 0.7), (12, 1.0), (13, 0.9))] + [t_pose_clip(other)]
-    return Performance(subject, table_of(clips), front_rig(), markers, joints)
+    return Performance.of_walk(N)
 
 
 def seen(stage: Performance) -> list[Views]:
@@ -37,18 +29,12 @@ def seen(stage: Performance) -> list[Views]:
     return [seen_pair(stage.rig, k, markers, 0.3, rng) for k, markers in enumerate(stage.markers)]
 
 
-def joints_of(stage: Performance, poses: list[Pose]) -> tuple[Floats, Floats]:
-    """Return orientations (N, J, 3, 3) and places (N, J, 3) [m] of the joints of poses."""
-    rotvec, root_m = np.stack([pose.rotvec for pose in poses]), np.stack([pose.root_m for pose in poses])
-    return compute_forward_kinematics(stage.subject.skeleton, rotvec, root_m)
-
-
 def test_a_rig_without_a_floor_is_levelled_by_the_first_seconds(stage: Performance) -> None:
     """Its frame is upside down, and nothing of it is known: soles then are on the floor, the performer began at the origin."""
     lost = replace(move_rig(stage.rig, TILT), floor_known=False)
     runs = []
     for _ in range(2):
-        pipeline, poses = Pipeline(place_rig_in_world(lost, None), stage.subject, stage.table, Settings()), []
+        pipeline, poses = replace(stage, rig=place_rig_in_world(lost, None)).pipeline(), []
         assert not pipeline.rig.floor_known
         poses = [pipeline.step(views) for views in seen(stage)]
         runs.append((pipeline, poses))
@@ -60,7 +46,7 @@ def test_a_rig_without_a_floor_is_levelled_by_the_first_seconds(stage: Performan
     assert pipeline.rig.floor_known
     found = compute_motion_between(stage.rig.cameras[0], pipeline.rig.cameras[0])
     assert np.degrees(np.arccos(found.rotation[1, 1])) < 4.0
-    _, p = joints_of(stage, poses[100:])
+    _, p = joints_of(stage.subject, poses[100:])
     soles = p[:, BALLS, 1].min(axis=1) - BALL_M
     assert np.abs(np.median(soles)) < 0.02 and (p[:, 15, 1] > 1.2).all()
     place = found.move(stage.joints[0, 0])
@@ -71,7 +57,7 @@ def test_a_world_known_to_some_degrees_is_levelled_by_the_steps(stage: Performan
     """The T-pose put up three degrees off: where the performer has walked, soles are on the floor; a calibrated floor stays."""
     tilt = RigidMotion(matrix_from_rotvec(np.radians([2.5, 0.0, -1.5])), np.array([0.0, 0.02, 0.0]))
     off, kept = replace(move_rig(stage.rig, tilt), tilt_sigma_rad=np.radians(2.8)), move_rig(stage.rig, tilt)
-    pipelines = [Pipeline(rig, stage.subject, stage.table, Settings()) for rig in (off, kept)]
+    pipelines = [replace(stage, rig=rig).pipeline() for rig in (off, kept)]
     for views in seen(stage):
         poses = [pipeline.step(views) for pipeline in pipelines]
         assert poses[0].state is poses[1].state
@@ -82,7 +68,7 @@ def test_a_world_known_to_some_degrees_is_levelled_by_the_steps(stage: Performan
 
 def test_the_performer_is_the_origin_from_the_next_step_on(stage: Performance) -> None:
     """Nothing is lost, and it is the same motion in another world, with the rig in it."""
-    plain, moved = (Pipeline(stage.rig, stage.subject, stage.table, Settings()) for _ in range(2))
+    plain, moved = (stage.pipeline() for _ in range(2))
     assert not moved.recentre()
     before, after = [], []
     for k, views in enumerate(seen(stage)):
@@ -94,11 +80,11 @@ def test_the_performer_is_the_origin_from_the_next_step_on(stage: Performance) -
     motion = compute_motion_between(stage.rig.cameras[0], moved.rig.cameras[0])
     np.testing.assert_allclose(motion.rotation[1], [0.0, 1.0, 0.0], atol=1e-12)
     assert abs(motion.translation_m[1]) < 1e-12
-    G, p = joints_of(stage, after[60:62])
+    G, p = joints_of(stage.subject, after[60:62])
     assert np.hypot(*p[0, 0, [0, 2]]) < 0.03 and G[0, 0, 2, 2] > 0.99
     assert all(np.array_equal(a.root_m, b.root_m) for a, b in zip(before[:60], after[:60], strict=True))
-    _, shall_m = joints_of(stage, [pose.moved(motion) for pose in before[60:]])
-    _, is_m = joints_of(stage, after[60:])
+    _, shall_m = joints_of(stage.subject, [pose.moved(motion) for pose in before[60:]])
+    _, is_m = joints_of(stage.subject, after[60:])
     off_m = np.linalg.norm(shall_m - is_m, axis=2)
     assert np.median(off_m) < 0.002 and off_m.max() < 0.05
     moved.forget()

@@ -9,7 +9,7 @@ A rotation has many rotation vectors, r and r + 2 pi k r/|r|. Along a motion the
 used, so that a joint that turns past pi causes no jump.
 """
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -115,32 +115,19 @@ def build_training_poses(clips: Iterable[Clip]) -> TrainingPoses:
 
     Each clip longer than that is a stretch.
     """
-    parts: list[TrainingPoses] = []
-    so_far = np.zeros((0, N_JOINTS, 3))
+    features, times, so_far = [np.zeros((0, N_FEATURES))], [PoseTimes()], np.zeros((0, N_JOINTS, 3))
     for number, clip in enumerate(clips):
         if clip.n_frames < 2:
             continue
         even = resample_clip(clip, RATE_HZ).rotvec
         rotvec = choose_continuous_rotvec(even, so_far.mean(axis=0) if len(so_far) else even[0])
         static = compute_static_features(rotvec)
-        features = append_differences(static[2:], static[1:-1], static[:-2])
-        seconds = STEP_S * np.arange(2.0, len(features) + 2.0)
-        parts.append(TrainingPoses(features, rotvec[2:], PoseTimes(np.full(len(seconds), number, np.int64), seconds)))
+        features.append(append_differences(static[2:], static[1:-1], static[:-2]))
+        seconds = STEP_S * np.arange(2.0, len(static))
+        times.append(PoseTimes(np.full(len(seconds), number, np.int64), seconds))
         so_far = np.concatenate([so_far, rotvec[2:]])
-    return _concatenate_poses(parts)
-
-
-def _concatenate_poses(parts: Sequence[TrainingPoses]) -> TrainingPoses:
-    """Concatenate poses."""
-    features, rotvec = [np.zeros((0, N_FEATURES))], [np.zeros((0, N_JOINTS, 3))]
-    times = [PoseTimes()]
-    for part in parts:
-        features.append(part.features)
-        rotvec.append(part.rotvec)
-        times.append(part.times)
-    seconds: Floats = np.concatenate([t.seconds for t in times])
-    joined = PoseTimes(np.concatenate([t.stretch for t in times]), seconds)
-    return TrainingPoses(np.concatenate(features), np.concatenate(rotvec), joined)
+    joined = PoseTimes(np.concatenate([t.stretch for t in times]), np.concatenate([t.seconds for t in times]))
+    return TrainingPoses(np.concatenate(features), so_far, joined)
 
 
 def subsample_poses(poses: TrainingPoses, max_poses: int) -> TrainingPoses:

@@ -10,32 +10,20 @@ from hypothesis import strategies as st
 from config.arrays import Floats
 from config.joints import JOINT_INDEX, JOINTS, N_JOINTS
 from config.settings import FilterSettings
-from database.geometry.kinematics import charted_from_local, compute_forward_kinematics, local_from_charted
+from database.geometry.kinematics import charted_from_local, local_from_charted
 from database.geometry.rotations import compute_geodesic_rad, matrix_from_quaternion, matrix_from_rotvec, rotvec_from_matrix
 from reconstruct.finish.body import LEFT_ARM, LEGS, PART, TRUNK
 from reconstruct.finish.filter import OutputFilter, rotate_towards
-from reconstruct.pose import JointSource, Pose, TrackingState
-from tests.support.people import bent_pose, person, worn_markers
+from reconstruct.pose import Pose, TrackingState
+from tests.support.people import bent_pose, person
+from tests.support.poses import joints_of, solved_pose
 
 SUBJECT = person("boxing", 3)
 FRAME_S = 1.0 / 60.0
 
 
-def pose_at(seconds: float, rotvec: Floats, root_m: Floats, state: TrackingState = TrackingState.TRACKING) -> Pose:
-    """Return a pose with its markers; nothing else matters here."""
-    n = len(SUBJECT.markers)
-    marker_m = worn_markers(SUBJECT, rotvec[None], root_m[None])[0][0]
-    joints, markers = np.full(N_JOINTS, JointSource.MEASURED, np.uint8), np.ones(n, bool)
-    seen, px = np.ones((2, n), bool), np.zeros((2, n))
-    t_ns, confidence = round(seconds * 1e9), np.full(N_JOINTS, 0.9)
-    return Pose(0, t_ns, 0, state, rotvec, root_m, joints, confidence, marker_m, markers, np.zeros(n), seen, px, {})
-
-
-def joints_of(poses: list[Pose]) -> Floats:
-    """Return joint positions, (N, J, 3) [m]."""
-    return compute_forward_kinematics(SUBJECT.skeleton, np.stack([p.rotvec for p in poses]), np.stack([p.root_m for p in poses]))[
-        1
-    ]
+def pose_at(seconds: float, rotvec: Floats, root_m: Floats) -> Pose:
+    return solved_pose(SUBJECT, round(seconds * 1e9), rotvec, root_m)
 
 
 def filtered(poses: list[Pose], settings: FilterSettings | None = None) -> list[Pose]:
@@ -74,7 +62,7 @@ def test_standing_still_trembles_little() -> None:
     """AR(1) noise of factor f keeps the share sqrt(a / (2 - a) (1 + f b) / (1 - f b)), b = 1 - a, of its RMS in a first-order low
     pass; with f = 0.7 and a = 0.051 that is 0.36."""
     poses = trembling(300)
-    before, after = (joints_of(p)[100:] for p in (poses, filtered(poses)))
+    before, after = (joints_of(SUBJECT, p)[1][100:] for p in (poses, filtered(poses)))
     rms = [np.sqrt(((p - p.mean(axis=0)) ** 2).sum(axis=2).mean()) for p in (before, after)]
     assert rms[0] > 0.005
     assert 0.28 * rms[0] < rms[1] < 0.44 * rms[0]
@@ -85,7 +73,7 @@ def test_a_moving_body_is_not_held_back(frame_s: float) -> None:
     """At a metre a second, half a second after the start, the lag is below half a millimetre: half a millisecond."""
     n = round(1.0 / frame_s)
     poses = gliding(n, 1.0, frame_s)
-    lag_m = (joints_of(poses) - joints_of(filtered(poses)))[n // 2 :, 0, 0]
+    lag_m = (joints_of(SUBJECT, poses)[1] - joints_of(SUBJECT, filtered(poses))[1])[n // 2 :, 0, 0]
     assert np.abs(lag_m).max() < 0.0005
 
 
@@ -93,7 +81,7 @@ def test_the_start_of_a_fast_motion_is_through_within_frames() -> None:
     """From rest to 2 m/s: 50 ms later what is published lags by less than 10 ms of motion."""
     still, moving = gliding(60, 0.0), gliding(30, 2.0)
     poses = still + [replace(p, t_capture_ns=p.t_capture_ns + round(60 * FRAME_S * 1e9)) for p in moving]
-    lag_m = (joints_of(poses) - joints_of(filtered(poses)))[63:, 0, 0]
+    lag_m = (joints_of(SUBJECT, poses)[1] - joints_of(SUBJECT, filtered(poses))[1])[63:, 0, 0]
     assert lag_m.max() < 0.02
 
 
@@ -133,7 +121,7 @@ def test_a_teleport_a_silence_and_a_loss_start_anew() -> None:
     poses = trembling(40)
     far = pose_at(40 * FRAME_S, poses[-1].rotvec, poses[-1].root_m + [0.5, 0.0, 0.0])
     late = pose_at(39 * FRAME_S + 0.6, poses[3].rotvec, poses[3].root_m)
-    lost = pose_at(40 * FRAME_S, poses[3].rotvec, poses[3].root_m, TrackingState.LOST)
+    lost = replace(pose_at(40 * FRAME_S, poses[3].rotvec, poses[3].root_m), state=TrackingState.LOST)
     again = pose_at(41 * FRAME_S, poses[7].rotvec, poses[7].root_m)
     for news in ([far], [late], [lost, again]):
         out = filtered(poses + news)

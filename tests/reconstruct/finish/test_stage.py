@@ -17,6 +17,7 @@ from reconstruct.finish.body import compute_marker_positions
 from reconstruct.finish.stage import PoseFeet, build_pose_feet, find_seen_feet
 from reconstruct.pose import Pose, TrackingState
 from tests.support.people import PERIOD_NS, person, table_of, walk, worn_markers
+from tests.support.poses import solved_pose
 
 SUBJECT = person("dark_room", skeleton=build_person_skeleton(1.74))
 CLIP = walk(SUBJECT.skeleton)
@@ -33,26 +34,7 @@ def pose_of(n: int, rng: np.random.Generator) -> Pose:
     """Return a frame of the walk with noise in the legs, as the pipeline would."""
     rotvec = CLIP.rotvec[n].copy()
     rotvec[1:9] += rng.normal(0.0, 0.012, (8, 3))
-    seen, joints = np.ones((2, M), bool), np.zeros(23, np.uint8)
-    marker_m = markers_in_world(SUBJECT, rotvec, CLIP.root_m[n])
-    zero = np.zeros(M)
-    root_m, pixels = CLIP.root_m[n], np.zeros((2, M))
-    return Pose(
-        n,
-        n * PERIOD_NS,
-        0,
-        TrackingState.TRACKING,
-        rotvec,
-        root_m,
-        joints,
-        np.ones(23),
-        marker_m,
-        seen[0],
-        zero,
-        seen,
-        pixels,
-        {},
-    )
+    return replace(solved_pose(SUBJECT, n * PERIOD_NS, rotvec, CLIP.root_m[n]), index=n)
 
 
 def test_markers_in_the_world_are_where_they_are_worn() -> None:

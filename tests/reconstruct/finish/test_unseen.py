@@ -6,10 +6,10 @@ import numpy as np
 
 from config.arrays import Bools, Floats
 from config.joints import CHAINS, JOINT_INDEX, N_JOINTS
-from database.geometry.kinematics import compute_forward_kinematics
 from reconstruct.finish.unseen import UnseenChains
-from reconstruct.pose import JointSource, Pose, TrackingState
-from tests.support.people import Table, bent_pose, person, worn_markers
+from reconstruct.pose import Pose, TrackingState
+from tests.support.people import Table, bent_pose, person
+from tests.support.poses import joints_of, solved_pose
 
 SUBJECT = person("boxing", 3)
 SEEN = np.ones(len(SUBJECT.markers), bool)
@@ -28,19 +28,12 @@ def swinging_arm(n: int, step_rad: float) -> Table:
 
 def pose_at(n: int, rotvec: Floats, seen: Bools) -> Pose:
     """Return frame n of a body that stands at one place."""
-    count, root_m = len(SUBJECT.markers), np.array([0.0, 0.95, 0.0])
-    marker_m = worn_markers(SUBJECT, rotvec[None], root_m[None])[0][0]
-    joints = np.full(N_JOINTS, JointSource.MEASURED, np.uint8)
-    both, state, t_ns = np.stack([seen, seen]), TrackingState.TRACKING, round(n * 1e9 / FPS)
-    confidence, zero = np.full(N_JOINTS, 0.9), np.zeros(count)
-    return Pose(n, t_ns, 0, state, rotvec, root_m, joints, confidence, marker_m, seen, zero, both, np.zeros((2, count)), {})
+    return solved_pose(SUBJECT, round(n * 1e9 / FPS), rotvec, np.array([0.0, 0.95, 0.0]), seen)
 
 
 def wrists_m(poses: list[Pose]) -> Floats:
     """Return where the left wrist is, (N, 3) [m]."""
-    return compute_forward_kinematics(SUBJECT.skeleton, np.stack([p.rotvec for p in poses]), np.stack([p.root_m for p in poses]))[
-        1
-    ][:, WRIST]
+    return joints_of(SUBJECT, poses)[1][:, WRIST]
 
 
 def test_limb_with_a_marker_passes_unchanged() -> None:

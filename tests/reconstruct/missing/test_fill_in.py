@@ -7,7 +7,6 @@ import pytest
 
 from config.joints import JOINT_INDEX
 from config.settings import SolveSettings
-from database.builtin import build_person_skeleton
 from reconstruct.history import BodyState
 from reconstruct.missing.fill_in import KEPT, LIMB, LIMBS, WEIGHTS, FillIn, HeldOutRecord
 from reconstruct.missing.pose_model import PartialFrame, PoseGaussian
@@ -15,7 +14,8 @@ from reconstruct.models.local.model import DOFS
 from reconstruct.search.examples import compute_examples
 from reconstruct.solve.solver import FrameProblem, Solution
 from reconstruct.track.estimator import Estimator
-from tests.support.people import PERIOD_NS, front_rig, marker_frame_of, person, table_of, walk, worn_markers
+from tests.support.people import PERIOD_NS, front_rig, marker_frame_of, person, walk, worn_markers
+from tests.support.performances import build_walks
 
 SUBJECT = person("boxing", 1)
 NAMES = SUBJECT.markers.names
@@ -46,9 +46,7 @@ class Truth:
 @pytest.fixture(scope="module")
 def estimator() -> Estimator:
     """Return an estimator whose database knows other walks."""
-    other = build_person_skeleton(1.8)
-    table = table_of([walk(other, seed, speed=speed) for seed, speed in ((11, 0.7), (12, 1.0))])
-    return Estimator(SUBJECT, compute_examples(SUBJECT, table), front_rig(), SolveSettings())
+    return Estimator(SUBJECT, compute_examples(SUBJECT, build_walks(2, ())), front_rig(), SolveSettings())
 
 
 def run(estimator: Estimator, filler: FillIn | None, first_gap: int = 20, n_frames: int = 26) -> np.ndarray:

@@ -10,14 +10,12 @@ from capture.packets import MarkerFrame, Views
 from config.arrays import Bools, Floats
 from config.joints import JOINT_INDEX, N_JOINTS
 from config.settings import Settings
-from database.builtin import build_person_skeleton
 from reconstruct.offline import take
 from reconstruct.offline.poses import MAX_GAP_S, LiveTake, OfflineOptions, solve_take
-from reconstruct.pipeline import Pipeline
 from reconstruct.pose import JointSource, TrackingState
 from reconstruct.solve.certainty import CALIBRATION_M
-from tests.support.people import front_rig, person, seen_pair, t_pose_clip, table_of, walk, worn_markers
-from tests.support.performances import Performance
+from tests.support.people import front_rig, person, seen_pair, walk, worn_markers
+from tests.support.performances import Performance, build_walks
 
 N, GAP = 150, range(45, 105)
 FEET = ("left_foot", "right_foot")
@@ -36,7 +34,7 @@ class Walk(Performance):
 
     def live(self, gone: Sequence[str], frames: range) -> LiveTake:
         """Return what live reconstruction makes of it, where both cameras miss some markers in some frames."""
-        pipeline, rng = Pipeline(self.rig, self.subject, self.table, Settings()), np.random.default_rng(0)
+        pipeline, rng = self.pipeline(), np.random.default_rng(0)
         poses, markers, views = [], list[MarkerFrame](), list[Views]()
         for k, marker_m in enumerate(self.markers):
             hidden = self.numbers(gone) if k in frames else []
@@ -82,9 +80,7 @@ def scene() -> Walk:
     rotvec = clip.rotvec[:N].copy()
     rotvec[:, JOINT_INDEX["leftUpperArm"], 2] += 0.5 * np.sin(2.0 * np.pi * 0.25 * np.arange(N) / 60.0)
     markers, joints = worn_markers(subject, rotvec, clip.root_m[:N])
-    other = build_person_skeleton(1.8)
-    clips = [walk(other, seed, speed=speed) for seed, speed in ((11, 0.7), (12, 1.0), (13, 0.9))] + [t_pose_clip(other)]
-    return Walk(subject, table_of(clips), front_rig(), markers, joints)
+    return Walk(subject, build_walks(), front_rig(), markers, joints)
 
 
 @pytest.fixture(scope="module")

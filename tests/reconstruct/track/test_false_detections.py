@@ -9,8 +9,6 @@ from hypothesis import strategies as st
 
 from capture.packets import MarkerFrame, Views
 from config.arrays import Floats
-from config.settings import Settings
-from database.builtin import build_person_skeleton
 from reconstruct.pipeline import Pipeline
 from reconstruct.pose import Pose, TrackingState
 from reconstruct.track.false_detections import (
@@ -22,7 +20,7 @@ from reconstruct.track.false_detections import (
     find_standing_points,
     update_spots,
 )
-from tests.support.people import PERIOD_NS, blobs_of, front_rig, person, t_pose, t_pose_clip, table_of, walk, worn_markers
+from tests.support.people import PERIOD_NS, blobs_of, front_rig, t_pose, worn_markers
 from tests.support.performances import Performance
 
 NOISE_PX = 0.2
@@ -33,9 +31,6 @@ TO_LEARN = round(LEARN_S * 1e9 / PERIOD_NS) + 2  # frames
 @dataclass(frozen=True)
 class Room(Performance):
     """A walk about the origin among reflections."""
-
-    def pipeline(self) -> Pipeline:
-        return Pipeline(self.rig, self.subject, self.table, Settings())
 
     def pair(self, k: int, markers_m: Floats, lamps: tuple[Floats, Floats], seed: int = 0, step: int = 1) -> Views:
         """Return what the cameras see: the markers first, then the lamps."""
@@ -49,11 +44,7 @@ class Room(Performance):
 
 @pytest.fixture(scope="module")
 def room() -> Room:
-    subject, other = person("dark_room", 1), build_person_skeleton(1.8)
-    clip = walk(subject.skeleton, 3, speed=0.8)
-    markers, joints = worn_markers(subject, clip.rotvec[:160], clip.root_m[:160] - clip.root_m[80] * [1.0, 0.0, 1.0])
-    table = table_of([walk(other, seed, speed=speed) for seed, speed in ((11, 0.7), (12, 1.0))] + [t_pose_clip(other)])
-    return Room(subject, table, front_rig(), markers, joints)
+    return Room.of_walk(160, n_walks=2, over_origin=80)
 
 
 def reach_matching(pipeline: Pipeline, pair: Views) -> tuple[int, int]:

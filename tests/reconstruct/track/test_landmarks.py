@@ -9,9 +9,8 @@ import pytest
 from calibration.camera import Rig
 from capture.packets import Views
 from config.landmarks import ABSENT, SOURCES, Exchange
-from config.settings import LabelSettings, Settings
+from config.settings import LabelSettings
 from database.builtin import build_person_skeleton
-from reconstruct.pipeline import Pipeline
 from reconstruct.pose import Pose, TrackingState
 from reconstruct.track.landmarks import compute_change_costs, compute_sigma_px, is_turned
 from tests.support.landmarks import landmark_views
@@ -28,7 +27,7 @@ class Seen(Performance):
 
     def run(self, views: list[Views]) -> list[Pose]:
         """Return the poses."""
-        pipeline = Pipeline(self.rig, self.subject, self.table, Settings())
+        pipeline = self.pipeline()
         return [pipeline.step(each) for each in views]
 
 

@@ -7,7 +7,6 @@ import pytest
 
 from capture.packets import Views
 from config.settings import Settings
-from reconstruct.pipeline import Pipeline
 from reconstruct.pose import Pose, TrackingState
 from reconstruct.track.paths import extend_paths
 from tests.support.people import front_rig, person, seen_pair, t_pose_clip, table_of, walk, worn_markers
@@ -42,7 +41,7 @@ def seen(scene: Performance) -> list[Views]:
 def published(scene: Performance, lag_s: float) -> list[Pose]:
     settings = Settings()
     settings = replace(settings, label=replace(settings.label, lag_s=lag_s), filter=replace(settings.filter, output=False))
-    pipeline = Pipeline(scene.rig, scene.subject, scene.table, settings)
+    pipeline = scene.pipeline(settings)
     return [*(pipeline.step(views) for views in seen(scene)), *pipeline.flush()]
 
 

@@ -71,7 +71,7 @@ def pairs(walker: Performance) -> list[Views]:
 
 
 def pipeline_of(walker: Performance, style: bool = True) -> Pipeline:
-    return Pipeline(walker.rig, walker.subject, walker.table, replace(Settings(), fill=replace(FillSettings(), style=style)))
+    return walker.pipeline(replace(Settings(), fill=replace(FillSettings(), style=style)))
 
 
 def turns_of(pairs: Sequence[Views]) -> list[JournalTurn]:
