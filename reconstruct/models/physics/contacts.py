@@ -140,19 +140,33 @@ def build_contact_plan(points: ContactPoints, point_m: Floats, fps: float, carry
     speed = compute_speeds_m_s(middle.reshape(len(middle), -1, 3), fps).reshape(carrying.shape)
     standing = carrying & (speed < STANDS_M_S)
     over = ground.height_over(middle)
-    level = middle[..., 1] - over
+    usual = compute_usual_levels_m(over, standing, ground.level_m)
+    level = middle[..., 1] - over + usual
     for foot in range(N_FEET):
         for part in FootPart:
-            stands = over[standing[:, foot, part], foot, part]
-            usual = float(np.median(stands)) if len(stands) else float(ground.level_m[foot, part])
-            level[:, foot, part] += usual
             for first, stop in find_runs(standing[:, foot, part]):
-                off = float(np.median(over[first:stop, foot, part])) - usual
+                off = float(np.median(over[first:stop, foot, part])) - usual[foot, part]
                 if abs(off) > OFF_GROUND_M:
                     level[first:stop, foot, part] += off
     levels = _compute_point_levels(points, point_m, standing, level)
     levels = np.where(point_m[..., 1] < levels - DEEP_M, point_m[..., 1], levels)
     return ContactPlan(carrying, standing, levels, np.ones(len(carrying), bool))
+
+
+def compute_usual_levels_m(over_m: Floats, down: Bools, otherwise_m: Floats) -> Floats:
+    """Return the median height of each part while it is down, (2, 3) [m].
+
+    Args:
+        over_m: heights over the ground, (N, 2, 3) [m].
+        down: whether it is down, (N, 2, 3).
+        otherwise_m: heights of parts that never are, (2, 3) [m].
+    """
+    out = otherwise_m.copy()
+    for part in np.ndindex(out.shape):
+        heights = over_m[down[:, *part], *part]
+        if len(heights):
+            out[part] = np.median(heights)
+    return out
 
 
 def _compute_point_levels(points: ContactPoints, point_m: Floats, standing: Bools, level_m: Floats) -> Floats:

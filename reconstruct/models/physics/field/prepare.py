@@ -7,7 +7,14 @@ from database.clips import Clip
 from database.files.resample import resample_clip
 from reconstruct.models.physics.body import build_body
 from reconstruct.models.physics.clean import clean_by_windows, prepare_motion
-from reconstruct.models.physics.contacts import N_FEET, N_PARTS, compute_part_positions, find_contact_parts, fit_ground
+from reconstruct.models.physics.contacts import (
+    N_FEET,
+    N_PARTS,
+    compute_part_positions,
+    compute_usual_levels_m,
+    find_contact_parts,
+    fit_ground,
+)
 from reconstruct.models.physics.dynamics import Dynamics, configurations_from_poses, poses_from_configurations
 from reconstruct.models.physics.field.train import FPS, FieldMotion
 from reconstruct.models.physics.smoothing import smooth_motion
@@ -30,10 +37,12 @@ def prepare_field_motion(clip: Clip, mass_kg: float | None = None, sound: bool =
     if sound:
         *_, q = clean_by_windows(prepare_motion(dynamics, q, FPS))
     point_m = dynamics.contact_positions(q)
-    ground = fit_ground(compute_part_positions(body.contacts, point_m), FPS)
+    middle = compute_part_positions(body.contacts, point_m)
+    ground = fit_ground(middle, FPS)
     q = ground.level_configurations(q)
     parts = find_contact_parts(body.contacts, point_m, FPS)
-    return FieldMotion(clip.name, clip.skeleton, body.total_kg, q, parts, np.asarray(ground.level_m))
+    level_m = compute_usual_levels_m(ground.height_over(middle), parts, ground.level_m)
+    return FieldMotion(clip.name, clip.skeleton, body.total_kg, q, parts, level_m)
 
 
 def prepare_field_poses(clip: Clip, mass_kg: float | None = None) -> FieldMotion:
