@@ -6,7 +6,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from config.errors import DatabaseError
-from config.files import write_together
 from tools.arguments import check_folders
 from tools.commands.evaluate.options import ClipOptions
 
@@ -54,10 +53,9 @@ def measure_clips(asked: ClipOptions, measure: Callable[[ClipPart], tuple[Iterab
     check_folders(asked.json)
     figures: dict[str, object] = {}
     parts = find_parts(asked)  # first: a database that is built for them is read again
-    with write_together():
-        for part in parts:
-            lines, figures[part.title] = measure(part)
-            for line in (*part.heading, *lines):
-                print(line)
-        if asked.json is not None:
-            write_figures(asked.json, figures[""] if list(figures) == [""] else figures)
+    for part in parts:  # which may cache files, such as databases without a person, that are read at once
+        lines, figures[part.title] = measure(part)
+        for line in (*part.heading, *lines):
+            print(line)
+    if asked.json is not None:
+        write_figures(asked.json, figures[""] if list(figures) == [""] else figures)
