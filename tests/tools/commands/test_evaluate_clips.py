@@ -8,10 +8,13 @@ import pytest
 
 from database.builtin import build_person_skeleton
 from database.clips import Clip, slice_clip
-from database.store import write_database
+from database.store import open_database, write_database
 from tests.support.commands import duocap
 from tests.support.files.takes import write_clip
 from tests.support.people import walk
+from tools.commands.evaluate.clips import ClipPart, measure_clips
+from tools.commands.evaluate.options import ClipOptions
+from tools.evaluate.alike import without_clips
 from tools.evaluate.sets import QUICK
 
 
@@ -57,6 +60,21 @@ def test_a_file_alone_is_enough(
     result = duocap(capsys, "evaluate", "synthesis", "--clip", walked[0], *words)
     assert result.status == 0, result.err
     assert "given" in result.out
+
+
+def test_a_database_that_is_cached_while_measuring_is_read_at_once(
+    walked: tuple[Path, Path], tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """As that without a tuning clip's person, in a process that measures and writes its figures by itself."""
+    monkeypatch.setattr("tools.evaluate.protocol._cache_folder", lambda: tmp_path / "cache")
+
+    def measure(part: ClipPart) -> tuple[list[str], object]:
+        """Return how many clips a copy without the first one has."""
+        return [f"{part.clips[0].stem} measured"], open_database(without_clips(walked[1], {0}, tmp_path / "cache")).n_clips
+
+    asked = ClipOptions(clip=[str(walked[0])], database=walked[1], json=tmp_path / "a.json")
+    measure_clips(asked, measure)
+    assert json.loads((tmp_path / "a.json").read_text("utf-8")) == 1 and "mine measured" in capsys.readouterr().out
 
 
 @pytest.fixture(scope="module")
