@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from typing import Annotated, Any, Final, Literal
 
 CAMERA_NAMES: Final = ("left", "right", "third", "fourth", "fifth", "sixth", "seventh", "eighth")  # of a rig, in its order
-LOCAL_MODELS: Final = ("gaussian", "paper", "paper-si")  # the names of the registry (reconstruct/track/models.py)
+LOCAL_MODELS: Final = ("gaussian", "paper", "paper-si")  # the names of the registry (reconstruct/track/local_models.py)
 LANDMARK_MODELS: Final = ("lite", "full", "heavy")  # BlazePose's
 INTERNAL = "not a setting: the program's own"
 Signed = Annotated[float, "may be negative"]

@@ -13,7 +13,7 @@ from config.arrays import Floats
 from database.geometry.kinematics import compute_forward_kinematics
 from database.geometry.rigid import RigidMotion
 from database.geometry.skeleton import Skeleton
-from reconstruct.history import BodyState
+from reconstruct.body_state import BodyState
 from reconstruct.pose import Pose, TrackingState
 
 LEVEL_S = 1.5  # of tracked poses

@@ -16,10 +16,10 @@ from config.arrays import Floats
 from config.joints import N_JOINTS
 from config.settings import Settings
 from database.geometry.rigid import RigidMotion
+from reconstruct.acquire.monocular import ViewAcquirer
+from reconstruct.body_state import BodyState, build_tpose
 from reconstruct.doubt import Doubt
 from reconstruct.finish.stage import Finish
-from reconstruct.history import BodyState, build_tpose
-from reconstruct.labelling.monocular import ViewAcquirer
 from reconstruct.levelling import MovingWorld
 from reconstruct.missing.fill_in import FillIn
 from reconstruct.missing.pose_model import PoseModel

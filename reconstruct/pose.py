@@ -19,8 +19,8 @@ from database.contacts import CONTACT_JOINTS
 from database.geometry.rigid import RigidMotion
 from database.geometry.rotations import rotvec_from_matrix
 from database.geometry.skeleton import PARENT_ARRAY
+from reconstruct.body_state import BodyState
 from reconstruct.doubt import NO_DOUBT, Doubt
-from reconstruct.history import BodyState
 
 DOUBTED_M = 0.2  # expected error of a joint from which its confidence is none
 UNKNOWN = 0.5  # confidence where nobody knows the error

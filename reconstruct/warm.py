@@ -12,7 +12,7 @@ from config.landmarks import LANDMARKS
 from config.markers import MarkerSet
 from database.geometry.kinematics import compute_local_markers
 from database.geometry.rotations import rotation_between
-from reconstruct.history import BodyState, build_tpose
+from reconstruct.body_state import BodyState, build_tpose
 from reconstruct.missing.fill_in import FillIn
 from reconstruct.missing.pose_model import PartialFrame, PoseGaussian
 from reconstruct.missing.style import compile_style_model

@@ -57,7 +57,7 @@ def set_model(settings: Settings, model: str | None) -> Settings:
 
     Raises SettingsError: they name an unknown one; better now than in another process.
     """
-    from reconstruct.track.models import check_model
+    from reconstruct.track.local_models import check_model
 
     check_model(settings.solve.model if model is None else model)
     return settings if model is None else replace(settings, solve=replace(settings.solve, model=model))

@@ -22,7 +22,7 @@ from pathlib import Path
 from typing import Any
 
 from tools.progress import ProgressState, open_progress_bar
-from tools.run.prepared import limit_threads
+from tools.run.child_start import limit_threads
 
 log = logging.getLogger(__name__)
 

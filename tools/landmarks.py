@@ -13,7 +13,7 @@ from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 
 from capture.landmarks.network import LandmarksUnavailableError
-from capture.landmarks.paced import OFF
+from capture.landmarks.pacing import OFF
 from capture.landmarks.weights import (
     LICENCE,
     PERSON_FILE,

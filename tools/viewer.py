@@ -25,7 +25,7 @@ from config.errors import DuocapError
 from config.logs import LogSettings, find_current_logs, start_logs
 from config.settings import Settings
 from tools.interrupt import raise_if_interrupted, raise_on_interrupt
-from tools.run.prepared import limit_threads
+from tools.run.child_start import limit_threads
 
 if TYPE_CHECKING:
     from stream.viewer.feed import Feed

@@ -23,7 +23,7 @@ from database.clips import Clip
 from database.files.resample import resample_clip
 from database.geometry.kinematics import compute_forward_kinematics
 from database.geometry.rotations import matrix_from_rotvec
-from reconstruct.history import BodyState
+from reconstruct.body_state import BodyState
 from reconstruct.search.examples import compute_examples
 from reconstruct.track.acquisition import Acquirer, Acquisition
 from reconstruct.track.estimator import Estimator

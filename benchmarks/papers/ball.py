@@ -13,8 +13,8 @@ from config.arrays import Ints, Singles
 from database.graph.neighbours import find_graph
 from database.store import open_database
 from reconstruct.search.examples import Examples
-from reconstruct.search.nearest import Query, compute_distances
-from reconstruct.search.walk import PoseSearch, SearchMemory
+from reconstruct.search.exhaustive import Query, compute_distances
+from reconstruct.search.graph_search import PoseSearch, SearchMemory
 from tools.evaluate.methods import EstimatorMethod, solve_by
 from tools.evaluate.queries import MotionQuery
 from tools.evaluate.scores import moving_angles

@@ -21,7 +21,7 @@ from database.geometry.kinematics import compute_forward_kinematics, local_from_
 from database.geometry.rotations import compute_geodesic_rad, rotvec_from_matrix
 from database.store import PoseDatabase
 from reconstruct.finish.contacts import compute_contact_share
-from reconstruct.finish.feet import FOOT_JOINTS, FeetLock
+from reconstruct.finish.foot_lock import FOOT_JOINTS, FeetLock
 from reconstruct.finish.leg import LEGS
 from reconstruct.search.examples import compute_examples
 from reconstruct.track.estimator import Estimator

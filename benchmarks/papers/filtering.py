@@ -23,9 +23,9 @@ from config.joints import N_JOINTS
 from config.markers import read_marker_set
 from config.settings import FilterSettings
 from database.geometry.kinematics import compute_forward_kinematics
-from reconstruct.finish.filter import OutputFilter
+from reconstruct.finish.output_filter import OutputFilter
 from reconstruct.finish.prediction import Predictor
-from reconstruct.finish.smoother import smooth_poses
+from reconstruct.finish.take_smoother import smooth_poses
 from reconstruct.pose import JointSource, Pose, TrackingState
 from reconstruct.search.examples import compute_examples
 from tools.calibrate.session import fit_subject_to_pairs, read_pairs

@@ -11,6 +11,7 @@ from calibration.quality.picture import open_figure, save_figure
 from config.errors import DatabaseError
 from config.settings import Settings
 from tools.cluster import ALONE, WorkerPlan
+from tools.evaluate.clip_sets import stems_of
 from tools.evaluate.parallel import run_tasks
 from tools.evaluate.protocol import (
     ProtocolClip,
@@ -22,7 +23,6 @@ from tools.evaluate.protocol import (
     set_clip,
 )
 from tools.evaluate.queries import MotionQuery, load_query
-from tools.evaluate.sets import stems_of
 
 
 @dataclass(frozen=True, slots=True)

@@ -20,7 +20,7 @@ from calibration.subject.subject import Subject
 from capture.packets import MarkerFrame
 from config.arrays import Floats
 from config.settings import SolveSettings
-from reconstruct.history import BodyState
+from reconstruct.body_state import BodyState
 from reconstruct.search.examples import Examples, compute_examples
 from tools.evaluate.methods import EstimatorMethod, solve_by
 from tools.evaluate.protocol import ProtocolClip, open_once

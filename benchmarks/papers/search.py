@@ -16,12 +16,12 @@ from database.geometry.rotations import matrix_from_rotvec
 from database.graph.build import build_graph
 from database.graph.neighbours import Graph, find_graph
 from database.store import open_database
-from reconstruct.history import BodyState
+from reconstruct.body_state import BodyState
 from reconstruct.search.examples import Examples, PoseTable, compute_examples
+from reconstruct.search.exhaustive import Query, find_nearest_examples
+from reconstruct.search.graph_search import PoseSearch
 from reconstruct.search.lists import build_lists
-from reconstruct.search.nearest import Query, find_nearest_examples
-from reconstruct.search.walk import PoseSearch
-from tools.evaluate.past import VELOCITY_GAIN, VELOCITY_SHARE, MotionHistory
+from tools.evaluate.constant_velocity import VELOCITY_GAIN, VELOCITY_SHARE, MotionHistory
 from tools.evaluate.protocol import MAIN, OTHERS, ProtocolClip, protocol_clip
 from tools.evaluate.queries import FPS, MotionQuery, apply_variant
 from tools.progress import open_progress_bar

@@ -19,9 +19,9 @@ from config.errors import DuocapError
 from config.settings import Settings
 from database.store import PoseDatabase
 from reconstruct.pipeline import Pipeline
+from tools.evaluate.clip_sets import TEST, TUNING
 from tools.evaluate.protocol import read_query, set_clip
 from tools.evaluate.rendered import RenderedOptions, RenderedPerformance, calibrate, render
-from tools.evaluate.sets import TEST, TUNING
 from tools.evaluate.states import STATES_LEGEND, JudgedPoses, judge_poses, share_within, states_table
 from tools.evaluate.tracking import solve_offline_take, track_views
 

@@ -29,12 +29,12 @@ from config.settings import Settings
 from database.geometry.kinematics import compute_forward_kinematics
 from reconstruct.search.index import load_search_index
 from reconstruct.track.publish import compute_joint_positions
+from tools.evaluate.clip_sets import TEST, TUNING
 from tools.evaluate.missing.masks import MissingCase, markers_of_limb, seen_in
 from tools.evaluate.missing.measure import clip_query, judge_solution, solve, solve_offline
 from tools.evaluate.missing.methods import MethodInput
 from tools.evaluate.protocol import open_for_clip, protocol_database, read_query, set_clip
 from tools.evaluate.queries import apply_variant
-from tools.evaluate.sets import TEST, TUNING
 from tools.evaluate.states import share_within
 
 MISSING = (

@@ -35,9 +35,9 @@ from database.graph.neighbours import find_graph
 from database.parts import BuildOptions, build_part, plan_parts
 from database.store import open_database, write_database, write_parts
 from reconstruct.search.examples import Examples
+from reconstruct.search.exhaustive import Query, find_nearest_examples
+from reconstruct.search.graph_search import PoseSearch
 from reconstruct.search.index import load_examples_and_lists
-from reconstruct.search.nearest import Query, find_nearest_examples
-from reconstruct.search.walk import PoseSearch
 from tools.evaluate.protocol import LEAVE_OUT, cmu_folder, hdm_folder
 
 FPS = 120.0

@@ -45,13 +45,13 @@ from config.settings import LabelSettings, Settings, SolveSettings
 from reconstruct.pipeline import Pipeline
 from reconstruct.search.index import load_search_index
 from tools.defaults import read_meanings
+from tools.evaluate.clip_sets import TUNING, stems_of
 from tools.evaluate.missing.labels import LabelOptions, measure_labels
 from tools.evaluate.missing.masks import MissingCase, seen_in
 from tools.evaluate.missing.measure import clip_query
 from tools.evaluate.missing.methods import MethodInput
 from tools.evaluate.protocol import open_for_clip, protocol_database, read_query, set_clip
 from tools.evaluate.queries import apply_variant
-from tools.evaluate.sets import TUNING, stems_of
 from tools.evaluate.states import count_states
 
 UNITS = {

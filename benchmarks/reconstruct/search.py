@@ -27,9 +27,9 @@ from config.settings import Settings, SolveSettings
 from database.graph.neighbours import find_graph
 from database.store import open_database
 from reconstruct.search.examples import Examples, compute_examples
+from reconstruct.search.exhaustive import Query, compute_distances, find_nearest, find_nearest_examples
+from reconstruct.search.graph_search import PoseSearch
 from reconstruct.search.lists import build_lists
-from reconstruct.search.nearest import Query, compute_distances, find_nearest, find_nearest_examples
-from reconstruct.search.walk import PoseSearch
 from tools.evaluate.protocol import protocol_clip, protocol_database
 from tools.evaluate.queries import NOISE_M, load_query, marker_positions
 

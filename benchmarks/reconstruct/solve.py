@@ -38,8 +38,8 @@ from database.files.retarget import import_motion
 from database.geometry.kinematics import compute_forward_kinematics
 from database.marker_files.points import read_points
 from database.store import PoseDatabase, open_database
-from tools.evaluate.alike import COMPARED
 from tools.evaluate.missing.masks import LIMBS, at_random
+from tools.evaluate.similar_motions import COMPARED
 from tools.solve.solve import SolvedMarkerFile, solve_take
 
 SETS = {"cmu_02_05": "cmu_41", "nick_freeform_001": "vicon_53"}

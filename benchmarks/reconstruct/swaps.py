@@ -25,11 +25,11 @@ from reconstruct.pipeline import Pipeline
 from reconstruct.pose import Pose, TrackingState, find_swapped_markers
 from reconstruct.track import hypotheses
 from reconstruct.track.association import Association, associate
+from tools.evaluate.clip_sets import TEST, TUNING
 from tools.evaluate.missing.labels import TPOSE_S, Label, LabelScene, blobs_of, check_label, project_scene
 from tools.evaluate.protocol import open_once, protocol_database, read_query, set_clip
 from tools.evaluate.queries import FPS
 from tools.evaluate.rendered import begin_of
-from tools.evaluate.sets import TEST, TUNING
 
 EVERY_S, HELD_S, WITHIN_S = 1.5, 0.1, 1.0
 APART_PX = (15.0, 80.0)  # in the first view: some 0.1 to 0.5 m

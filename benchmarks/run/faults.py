@@ -52,7 +52,7 @@ from tests.support.ports import free_address
 from tools.demo.report import compute_stream_joints_m
 from tools.run.cameras import plan_camera
 from tools.run.child import ChildProcess
-from tools.run.live import plan_reconstruction
+from tools.run.factories import plan_reconstruction
 from tools.run.supervisor import Supervisor, choose_session_name
 
 MOVED_PX = 12

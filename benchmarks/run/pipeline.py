@@ -37,7 +37,7 @@ from stream.publish.subscriber import Subscriber
 from tests.support.ports import free_address
 from tools.demo.demo import SCENE, calibrate_demo_subject
 from tools.demo.report import select_measured
-from tools.run.live import plan_reconstruction
+from tools.run.factories import plan_reconstruction
 from tools.run.supervisor import Supervisor, choose_session_name
 
 FIRST_S, DRAWN_S = 2.0, 1.5  # part of the demo that is drawn: out of the T-pose into the first moves

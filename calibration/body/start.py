@@ -11,7 +11,7 @@ from calibration.body.adjust import BodyProblem, BodyRigState, adjust_body
 from calibration.body.lengths import BodyLengths
 from calibration.body.views import BodyViews
 from calibration.camera import Camera
-from calibration.solve.initial import find_spanning_links
+from calibration.solve.single_camera import find_spanning_links
 from config.arrays import Floats
 from config.errors import CalibrationError
 from config.landmarks import LANDMARK_INDEX

@@ -3,5 +3,5 @@
 In: views of a board (board), points of markers that rest (markers) or are worn by somebody who walks (walk). Out: a `Floor`
 (frame), which turns the rig's world upright, its report (quality) and picture.
 
-Other folders import board, dwell, feet, frame, markers, picture, quality, walk.
+Other folders import dwell, feet, frame, from_board, from_markers, from_walk, picture, quality.
 """

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from calibration.camera import Rig, compute_relative_pose
-from calibration.solve.initial import find_spanning_links
+from calibration.solve.single_camera import find_spanning_links
 from calibration.solve.solution import RigSolution
 from config.arrays import Floats
 from database.geometry.rotations import matrix_from_rotvec, rotvec_from_matrix

@@ -2,5 +2,5 @@
 
 In: `BoardMoment`s of board/. Out: those worth keeping (selection), and a `RigSolution` with its covariances (rig, solution).
 
-Other folders import checks, initial, rig, selection, solution.
+Other folders import checks, rig, selection, single_camera, solution.
 """

@@ -31,7 +31,9 @@ from calibration.solve.equations import (
     compute_residual_px,
     deform_points,
 )
-from calibration.solve.initial import (
+from calibration.solve.initial_values import make_weak_prior
+from calibration.solve.lens_choice import CORNERS_FOR_FORM, choose_lenses
+from calibration.solve.single_camera import (
     MAX_BAD_SHARE,
     KnownLens,
     adjust_unmirrored,
@@ -43,9 +45,7 @@ from calibration.solve.initial import (
     pack_observations,
     solve_single_camera,
 )
-from calibration.solve.lens_choice import CORNERS_FOR_FORM, choose_lenses
 from calibration.solve.solution import N_INTRINSICS, BoardForm, DroppedMoment, DropReason, LensKind, RigSolution, describe_dropped
-from calibration.solve.start import make_weak_prior
 from config.arrays import Floats
 from config.errors import CalibrationError
 from config.settings import CAMERA_NAMES

@@ -1,7 +1,7 @@
 """The skeleton and the marker offsets from one T-pose or several (Chai & Hodgins 2005, section 4).
 
-The skeleton interpolates the database's skeletons (`subject_space`), conditioned on the markers: lengths, offsets and small
-deviations from the T-pose are sought together (`subject_adjust`), each trusted as far as people differ in it. What is left over
+The skeleton interpolates the database's skeletons (`model`), conditioned on the markers: lengths, offsets and small
+deviations from the T-pose are sought together (`adjust`), each trusted as far as people differ in it. What is left over
 becomes the offset of each marker in its inboard joint's frame. The covariance of the result says how well each length is known.
 
 Several T-poses of one performer: whether each is of the same body with the same markers, and the fit to those that are.

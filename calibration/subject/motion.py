@@ -2,7 +2,7 @@
 
 In one pose a bone that is longer by a centimetre and a marker that sits a centimetre further back look alike; when the joint
 between them turns they do not. Frames of free movement, spread over its poses, join the T-poses as takes of their own
-(`subject_adjust`), each with its own root and pose, the pose expected where the estimator had it. The estimator held it with
+(`adjust`), each with its own root and pose, the pose expected where the estimator had it. The estimator held it with
 lengths that are now better, so whoever has the recording tracks it anew and refines once more: poses and offsets in turn.
 
 Whether movement that a subject was refined over bears the refinement out: if not it is told, and the T-pose's fit is kept.

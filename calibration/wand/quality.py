@@ -6,7 +6,7 @@ from calibration.camera import Rig, compute_relative_pose, format_camera_name
 from calibration.depth import compute_depth_sigma_m
 from calibration.quality.measures import list_camera_keys
 from calibration.quality.report import Finding, Grade, GradeLimits, QualityReport, grade_figure, make_finding
-from calibration.solve.initial import find_spanning_links
+from calibration.solve.single_camera import find_spanning_links
 from calibration.wand.tracks import WandSolution
 from config.arrays import Floats
 from database.geometry.rotations import compute_geodesic_rad

@@ -36,7 +36,7 @@ from capture.detection.mode import (
     measure_light,
 )
 from capture.detection.touching import BlobExtents, TouchingMarkers
-from capture.landmarks.paced import PacedLandmarks
+from capture.landmarks.pacing import PacedLandmarks
 from capture.packets import Blobs, Frame
 from config.arrays import Image
 from config.errors import CalibrationError

@@ -12,7 +12,7 @@ from typing import Any
 import msgpack
 
 from capture.clock import OffsetMethod
-from capture.landmarks.paced import OFF
+from capture.landmarks.pacing import OFF
 from capture.sockets.wire import MalformedMessageError, read_int_field, read_message_field, unpack_map
 from config.settings import LANDMARK_MODELS, DetectorSettings
 

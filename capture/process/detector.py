@@ -2,7 +2,7 @@
 
 from capture.background.live import LiveBackground
 from capture.detection.detector import Detector, SoughtOnBody
-from capture.landmarks.paced import open_landmarks
+from capture.landmarks.pacing import open_landmarks
 from capture.process.control import RoomSettings
 from capture.sources.source import Source
 from config.settings import DetectorSettings

@@ -10,13 +10,13 @@ from capture.background.live import LiveBackground
 from capture.background.statistics import Background, estimate_background, learn_background, read_images_between, sample_images
 from capture.detection.detector import Detector, SoughtOnBody
 from capture.detection.mode import MIN_MARKERS
-from capture.landmarks.paced import OFF, open_landmarks
+from capture.landmarks.pacing import OFF, open_landmarks
 from capture.packets import Blobs, Frame, Views
-from capture.recording.polled import estimate_polled_times
+from capture.recording.polled_cameras import estimate_polled_times
 from capture.recording.session import is_session, merge_in_time_order, open_session_videos
 from capture.sources.health import is_same_image
+from capture.sources.recorded_times import MAX_MORE_FRAMES, read_timestamps
 from capture.sources.source import Source, Stamp, open_source
-from capture.sources.timestamps import MAX_MORE_FRAMES, read_timestamps
 from capture.timing.synchronise import Synchroniser
 from config.arrays import Floats
 from config.errors import SourceError

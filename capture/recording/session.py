@@ -11,8 +11,8 @@ from numpy.typing import NDArray
 
 from capture.packets import Frame
 from capture.sources.jpeg import decode_jpeg, strip_jpeg_padding
+from capture.sources.recorded_times import read_video_stamps
 from capture.sources.source import DEFAULT_FPS, Facts, Source, Stamp
-from capture.sources.timestamps import read_video_stamps
 from config.errors import SourceError
 from config.settings import CAMERA_NAMES
 

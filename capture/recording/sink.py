@@ -19,8 +19,8 @@ from capture.packets import Blobs, Frame
 from capture.process.plan import FrameSink
 from capture.recording.session import name_part_file
 from capture.recording.video import VideoWriter
+from capture.sources.recorded_times import StampWriter
 from capture.sources.source import Source
-from capture.sources.timestamps import StampWriter
 from config.errors import describe_reason
 
 log = logging.getLogger(__name__)

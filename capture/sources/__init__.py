@@ -1,4 +1,4 @@
 """Where frames come from: files, webcams, network cameras, simulated cameras; all behind one protocol.
 
-Other folders import jpeg, source, timestamps.
+Other folders import jpeg, recorded_times, source.
 """

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from capture.packets import Frame
 from capture.rate import estimate_frame_period_s
-from capture.sources.timestamps import is_even, read_presentation_times
+from capture.sources.recorded_times import is_even, read_presentation_times
 from config.arrays import Floats
 from config.errors import SourceError
 from config.units import NS_PER_S

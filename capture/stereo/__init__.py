@@ -1,4 +1,4 @@
 """Two views together: matching, labels by the last pose, and whether the rig still fits.
 
-Other folders import check, choice, labels, matching, watch.
+Other folders import check, choice, marker_frames, matching, watch.
 """

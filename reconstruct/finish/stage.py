@@ -17,10 +17,10 @@ from database.geometry.kinematics import compute_forward_kinematics, compute_wor
 from database.geometry.rotations import matrix_from_rotvec
 from database.store import PoseDatabase
 from reconstruct.finish.contacts import N_POINTS, compute_contact_share
-from reconstruct.finish.feet import FOOT_JOINTS, FeetLock
-from reconstruct.finish.filter import OutputFilter
+from reconstruct.finish.foot_lock import FOOT_JOINTS, FeetLock
 from reconstruct.finish.leg import solve_leg
-from reconstruct.finish.unseen import UnseenChains
+from reconstruct.finish.output_filter import OutputFilter
+from reconstruct.finish.unseen_limbs import UnseenChains
 from reconstruct.pose import Pose, TrackingState
 from reconstruct.search.examples import PoseTable, is_mirrored
 

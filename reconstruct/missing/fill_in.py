@@ -20,7 +20,7 @@ from config.joints import JOINTS, N_JOINTS, PARENTS
 from database.geometry.kinematics import compute_local_markers
 from database.geometry.rotations import matrix_from_rotvec
 from numerics.definite import compute_variances, factor_definite, solve_factored
-from reconstruct.history import BodyState
+from reconstruct.body_state import BodyState
 from reconstruct.missing.pose_model import PartialFrame, PoseGaussian, PoseModel, join_prediction, weigh_prediction
 from reconstruct.models.local.model import DOFS
 from reconstruct.solve.certainty import compute_information

@@ -12,7 +12,7 @@ import numpy as np
 from config.arrays import Floats
 from database.geometry.rotations import matrix_from_rotvec
 from numerics.definite import factor_definite, solve_factored
-from reconstruct.history import BodyState
+from reconstruct.body_state import BodyState
 from reconstruct.models.local.model import DOFS, FULL, LocalModel
 from reconstruct.observations import Observations
 from reconstruct.solve.root import RootPrior

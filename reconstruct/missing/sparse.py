@@ -9,7 +9,7 @@ import numpy as np
 from config.arrays import Floats
 from database.geometry.kinematics import compute_markers_and_jacobian
 from database.geometry.skeleton import Skeleton
-from reconstruct.history import BodyState
+from reconstruct.body_state import BodyState
 from reconstruct.missing.pose_model import PartialFrame, PoseGaussian
 from reconstruct.models.local.model import DOFS, FULL
 from reconstruct.models.sparse.body import build_body_points

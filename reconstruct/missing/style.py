@@ -21,7 +21,7 @@ import numpy as np
 from config.arrays import Floats, Ints
 from config.jit import inline_kernel, kernel
 from numerics.definite import solve_damped
-from reconstruct.history import BodyState
+from reconstruct.body_state import BodyState
 from reconstruct.missing.pose_model import PartialFrame, PoseGaussian
 from reconstruct.models.style.collect import STEP_NS
 from reconstruct.models.style.features import N_ANGLES, N_FEATURES, N_STATIC

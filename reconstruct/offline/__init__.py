@@ -3,5 +3,5 @@
 In: the labelled markers of all frames and the poses that live reconstruction gave them. Out: poses of all frames at once
 (`take.TakeSolver`), in which a marker's gap is closed by the motion on both sides of it.
 
-Other folders import filtering, labels, motion, points, poses, take, tracks.
+Other folders import forward_filter, labels, motion, points, poses, take, tracks.
 """

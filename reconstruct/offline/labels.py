@@ -14,7 +14,7 @@ from scipy.sparse import csr_array
 
 from calibration.camera import Rig
 from capture.packets import MarkerFrame, Points, Views
-from capture.stereo.labels import build_marker_frame
+from capture.stereo.marker_frames import build_marker_frame
 from config.arrays import Bools, Floats, Ints
 from reconstruct.offline.priors import compute_seconds_to_seen
 from reconstruct.offline.tracks import PointTracks

@@ -12,10 +12,10 @@ from capture.packets import MarkerFrame, Views
 from config.arrays import Bools, Floats, Ints
 from config.settings import Settings
 from database.geometry.rotations import matrix_from_rotvec, rotvec_from_matrix
+from reconstruct.body_state import BodyState
 from reconstruct.finish.body import choose_nearer_rotvec
-from reconstruct.finish.smoother import drop_excursions, find_segments, mark_interpolated
 from reconstruct.finish.stage import build_pose_feet
-from reconstruct.history import BodyState
+from reconstruct.finish.take_smoother import drop_excursions, find_segments, mark_interpolated
 from reconstruct.offline.motion import TakeMotion, build_take_motion
 from reconstruct.offline.relabel import TakeViews, relabel_take
 from reconstruct.offline.take import ROUNDS, Progress, SolvedTake, TakeSolver

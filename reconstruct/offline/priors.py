@@ -24,8 +24,8 @@ from reconstruct.models.local.motion import (
 )
 from reconstruct.offline.motion import TakeMotion
 from reconstruct.search.examples import Examples
-from reconstruct.search.nearest import Query
-from reconstruct.search.walk import PoseSearch
+from reconstruct.search.exhaustive import Query
+from reconstruct.search.graph_search import PoseSearch
 
 NEIGHBOURS, OWN_NEIGHBOURS = 40, 20
 MAX_OWN = 3000  # frames of the take that are candidates

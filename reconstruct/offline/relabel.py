@@ -14,12 +14,12 @@ import numpy as np
 
 from calibration.camera import Rig
 from capture.packets import MarkerFrame, Points, Views
-from capture.stereo.labels import build_marker_frame
+from capture.stereo.marker_frames import build_marker_frame
 from capture.stereo.matching import match
 from config.arrays import Bools, Ints
 from config.settings import MatchSettings
-from reconstruct.labelling.upright import find_opposite_markers
-from reconstruct.offline.filtering import HEAD
+from reconstruct.acquire.upright import find_opposite_markers
+from reconstruct.offline.forward_filter import HEAD
 from reconstruct.offline.labels import assign_labels, build_labelled_frame, compute_track_costs, count_live_votes
 from reconstruct.offline.motion import TakeMotion
 from reconstruct.offline.sweep import LabelSweep

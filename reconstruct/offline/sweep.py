@@ -16,7 +16,7 @@ from capture.packets import MarkerFrame
 from config.arrays import Floats, Ints
 from numerics.assignment import find_likeliest_assignments
 from reconstruct.offline.chain import MARKER_SIGMA_M
-from reconstruct.offline.filtering import HEAD, FilterState, TakeFilter
+from reconstruct.offline.forward_filter import HEAD, FilterState, TakeFilter
 from reconstruct.offline.labels import NO_LABEL
 from reconstruct.offline.motion import TakeMotion
 from reconstruct.offline.tracks import PointTracks

@@ -19,7 +19,7 @@ from database.geometry.kinematics import compute_forward_kinematics, compute_loc
 from database.geometry.rotations import skew_from_vector
 from reconstruct.models.local.model import DOFS, FULL
 from reconstruct.offline.chain import BLOCKS, CALIBRATED, EXACT, N_VARIABLES, WORN, Chain
-from reconstruct.offline.filtering import TakeFilter
+from reconstruct.offline.forward_filter import TakeFilter
 from reconstruct.offline.motion import TakeMotion
 from reconstruct.offline.priors import NEIGHBOURS, NeighbourPriors, OwnExamples, compute_query_markers
 from reconstruct.search.index import SearchIndex

@@ -17,7 +17,7 @@ IMAGE_SIGN = np.tile(ROTVEC_SIGN, len(OTHER_SIDE) - 1).astype(np.float32)
 
 
 class RawQuery(NamedTuple):
-    """A query in double precision: fields as those of `reconstruct.search.nearest.Query`, empty arrays in place of None."""
+    """A query in double precision: fields as those of `reconstruct.search.exhaustive.Query`, empty arrays in place of None."""
 
     marker_m: Floats
     marker_weight: Floats

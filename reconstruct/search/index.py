@@ -22,9 +22,9 @@ from database.geometry.skeleton import REFERENCE
 from database.graph.neighbours import Graph, find_graph
 from database.store import PoseDatabase, compute_poses_checksum
 from reconstruct.search.examples import CHUNK, Examples, PoseTable, build_examples, compute_examples, iterate_marker_blocks
+from reconstruct.search.graph_search import PoseSearch
 from reconstruct.search.kernels import Lists
 from reconstruct.search.lists import build_lists, describe_lists_recipe, group_markers
-from reconstruct.search.walk import PoseSearch
 
 logger = logging.getLogger(__name__)
 VERSION: Final = 1  # of what the arrays mean and how they are computed; raised with a change of either

@@ -6,5 +6,5 @@ In: what the cameras see of a moment, as points and blobs without names. Out: la
 it, `landmarks` are found in pictures of the body, not worn: which states of exchange are likely, and a start by them alone;
 `tracker` goes from moment to moment, `publish` says what is known in the end. `false_detections` removes blobs beforehand.
 
-Other folders import acquisition, association, estimator, landmarks, models.
+Other folders import acquisition, association, estimator, landmarks, local_models.
 """

@@ -18,9 +18,8 @@ from config.joints import N_JOINTS
 from config.settings import SolveSettings
 from database.geometry.kinematics import compute_local_markers
 from database.geometry.rotations import compute_geodesic_rad, matrix_from_rotvec
-from reconstruct.history import BodyState, build_tpose
-from reconstruct.labelling.hypotheses import Hypotheses, place_on_points, refine_hypotheses
-from reconstruct.labelling.upright import (
+from reconstruct.acquire.candidates import Hypotheses, place_on_points, refine_hypotheses
+from reconstruct.acquire.upright import (
     build_pose_index,
     choose_torso_pairs,
     compute_mirror_order,
@@ -30,9 +29,10 @@ from reconstruct.labelling.upright import (
     placement_from_root,
     remove_heading,
 )
+from reconstruct.body_state import BodyState, build_tpose
 from reconstruct.models.local.model import Neighbours, weigh_neighbours
 from reconstruct.search.examples import Examples
-from reconstruct.search.nearest import find_nearest
+from reconstruct.search.exhaustive import find_nearest
 from reconstruct.track.estimator import Estimator
 
 # Whether a labelling is trusted.

@@ -23,7 +23,7 @@ import numpy as np
 from calibration.camera import Camera, Rig
 from calibration.epipolar import compute_epipolar_distances
 from capture.packets import Blobs, MarkerFrame, Points, Views
-from capture.stereo.labels import build_marker_frame
+from capture.stereo.marker_frames import build_marker_frame
 from capture.stereo.matching import list_untaken
 from config.arrays import Bools, Floats, Ints, make_read_only
 from config.jit import kernel

@@ -34,7 +34,7 @@ from numerics.definite import (
     solve_factored,
     solve_triangle,
 )
-from reconstruct.history import BodyState
+from reconstruct.body_state import BodyState
 from reconstruct.models.local.gaussian import NeighbourGaussians
 from reconstruct.models.local.model import DOFS, FULL, FULL_SPAN, LocalModel, Neighbours, Quadratic, build_local_model
 from reconstruct.solve.certainty import Minimum

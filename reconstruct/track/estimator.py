@@ -15,8 +15,8 @@ from config.settings import SolveSettings
 from database.geometry.kinematics import compute_local_markers
 from database.geometry.rigid import RigidMotion
 from numerics.definite import invert_definite
-from reconstruct.history import BodyState
-from reconstruct.labelling.upright import list_limb_exchanges
+from reconstruct.acquire.upright import list_limb_exchanges
+from reconstruct.body_state import BodyState
 from reconstruct.missing.fill_in import FillIn, HeldOutCheck
 from reconstruct.models.local.model import LocalModel, Neighbours, weigh_neighbours
 from reconstruct.observations import (
@@ -28,8 +28,8 @@ from reconstruct.observations import (
     triangulate_landmarks,
 )
 from reconstruct.search.examples import Examples, thin_examples
-from reconstruct.search.nearest import Query
-from reconstruct.search.walk import PoseSearch, SearchMemory
+from reconstruct.search.exhaustive import Query
+from reconstruct.search.graph_search import PoseSearch, SearchMemory
 from reconstruct.solve.certainty import (
     MAX_ERROR_M,
     JointDeviations,
@@ -44,7 +44,7 @@ from reconstruct.solve.limits import NO_LIMITS, compute_limits
 from reconstruct.solve.root import Root, RootPrior, fit_root_to_rays, fit_root_to_torso
 from reconstruct.solve.solver import FrameProblem, Solution, solve_pose
 from reconstruct.track.belief import Belief, Prior, compute_reliance
-from reconstruct.track.models import build_frame_model
+from reconstruct.track.local_models import build_frame_model
 from reconstruct.track.tilt import compute_tilt
 
 SAMPLE = 30_000  # examples that are enough for joint limits and held-out checks

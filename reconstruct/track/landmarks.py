@@ -24,12 +24,12 @@ import numpy as np
 
 from calibration.camera import Camera, Rig
 from capture.packets import Landmarks, MarkerFrame, Points, Views
-from capture.stereo.labels import build_marker_frame
+from capture.stereo.marker_frames import build_marker_frame
 from config.arrays import Floats, Ints
 from config.landmarks import ABSENT, SOURCES, Exchange
 from config.markers import MarkerSet
 from config.settings import LabelSettings
-from reconstruct.history import BodyState, build_tpose
+from reconstruct.body_state import BodyState, build_tpose
 from reconstruct.observations import triangulate_landmarks
 from reconstruct.solve.root import Root, fit_root_to_torso
 from reconstruct.track.association import ExpectedMarkers, Sighting, compute_image_derivatives

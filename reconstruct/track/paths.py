@@ -14,8 +14,8 @@ import numpy as np
 from capture.packets import Views
 from config.settings import SolveSettings
 from database.geometry.rigid import RigidMotion
+from reconstruct.track.backward_smoothing import Moment, carry_moment, smooth_backwards
 from reconstruct.track.hypotheses import Hypothesis
-from reconstruct.track.smooth import Moment, carry_moment, smooth_backwards
 from reconstruct.track.tracker import TrackedMoment
 
 Kept = TypeVar("Kept")

@@ -11,7 +11,7 @@ from config.arrays import Floats
 from config.settings import LabelSettings
 from database.geometry.kinematics import compute_forward_kinematics
 from database.geometry.rotations import rotvec_from_matrix
-from reconstruct.history import BodyState
+from reconstruct.body_state import BodyState
 from reconstruct.pose import TrackingState, find_measured_joints
 from reconstruct.solve.certainty import MAX_ERROR_M
 from reconstruct.track.estimator import Estimator

@@ -8,12 +8,12 @@ import numpy as np
 
 from calibration.subject.subject import Subject
 from capture.packets import MarkerFrame, Points, Views, find_lone_view
-from capture.stereo.labels import build_marker_frame, frame_from_view
+from capture.stereo.marker_frames import build_marker_frame, frame_from_view
 from capture.stereo.matching import match
 from config.settings import Settings
 from database.geometry.rigid import RigidMotion
-from reconstruct.history import BodyState
-from reconstruct.labelling.monocular import ViewAcquirer
+from reconstruct.acquire.monocular import ViewAcquirer
+from reconstruct.body_state import BodyState
 from reconstruct.track.acquisition import Acquirer
 from reconstruct.track.association import ExpectedMarkers, Sighting, compute_label_cost
 from reconstruct.track.estimator import Estimate, Estimator, EstimatorMemory

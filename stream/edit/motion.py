@@ -21,7 +21,7 @@ from database.geometry.kinematics import compute_forward_kinematics
 from database.geometry.rotations import matrix_from_rotvec, rotvec_from_matrix
 from database.store import PoseDatabase
 from reconstruct.finish.body import compute_marker_positions
-from reconstruct.finish.smoother import interpolate_poses, smooth_poses
+from reconstruct.finish.take_smoother import interpolate_poses, smooth_poses
 from reconstruct.offline.motion import build_take_motion
 from reconstruct.offline.points import RIG, make_marker_frame
 from reconstruct.offline.take import TakeSolver

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from capture.packets import Landmarks
 from capture.recording.session import is_session, list_recording_parts, read_session_camera_names
 from capture.sources.jpeg import decode_jpeg
-from capture.sources.timestamps import read_video_stamps
+from capture.sources.recorded_times import read_video_stamps
 from config.arrays import Floats, Image
 from config.errors import DuocapError
 

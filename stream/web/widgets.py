@@ -6,7 +6,7 @@ from typing import Any, NamedTuple
 import viser
 
 
-class Command(NamedTuple):
+class WidgetCommand(NamedTuple):
     """A key of the keyboard and what it does; viser's palette lists it by its label."""
 
     label: str
@@ -52,7 +52,7 @@ def add_button(gui: viser.GuiApi, label: str, press: Callable[[], None], hint: s
     return button
 
 
-def add_commands(gui: viser.GuiApi, commands: Iterable[Command]) -> None:
+def add_commands(gui: viser.GuiApi, commands: Iterable[WidgetCommand]) -> None:
     """Register keys in all browsers."""
     for command in commands:
         handle = gui.add_command(command.label, hotkey=command.hotkey, modifier=command.modifier)

@@ -7,7 +7,7 @@ import pytest
 
 from calibration.camera import Camera, Rig
 from capture.packets import MarkerFrame
-from capture.stereo.labels import frame_from_view
+from capture.stereo.marker_frames import frame_from_view
 from config.arrays import Floats
 from reconstruct.observations import find_monocular_rays, find_nearest_on_rays, observations_from_markers
 from tests.support.people import blobs_of, front_rig, lone_views, marker_frame_of

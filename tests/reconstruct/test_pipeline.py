@@ -11,7 +11,7 @@ from config.joints import JOINT_INDEX
 from config.settings import FillSettings, Settings
 from database.builtin import build_person_skeleton
 from database.clips import slice_clip
-from reconstruct.history import BodyState
+from reconstruct.body_state import BodyState
 from reconstruct.models.sparse.learn import DictionaryOptions, SparseError
 from reconstruct.models.sparse.model import write_dictionary
 from reconstruct.models.sparse.train import TrainOptions, train_pose_dictionary

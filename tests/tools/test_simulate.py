@@ -10,10 +10,10 @@ import pytest
 
 import tools.simulate as tool
 from calibration.formats.rig_toml import read_rig_toml
+from capture.sources.recorded_times import read_timestamps
 from capture.sources.simulated.camera import SimulatedCamera
 from capture.sources.simulated.scene import SimulatedScene
 from capture.sources.source import VideoFile
-from capture.sources.timestamps import read_timestamps
 from config.errors import DuocapError, FileFormatError
 from config.joints import JOINTS
 from config.markers import read_marker_set

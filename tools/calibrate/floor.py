@@ -9,13 +9,13 @@ import numpy as np
 
 from calibration.board.pattern import Board
 from calibration.camera import Rig
-from calibration.floor.board import fit_floor_to_board
 from calibration.floor.feet import FootHeights
 from calibration.floor.frame import Floor, FloorMethod, find_direction_to_cameras, place_on_floor
-from calibration.floor.markers import fit_floor_to_markers
+from calibration.floor.from_board import fit_floor_to_board
+from calibration.floor.from_markers import fit_floor_to_markers
+from calibration.floor.from_walk import fit_floor_to_walk
 from calibration.floor.picture import draw_floor
 from calibration.floor.quality import judge_floor
-from calibration.floor.walk import fit_floor_to_walk
 from calibration.formats.rig_toml import write_rig_toml
 from calibration.quality.report import Grade, QualityReport
 from capture.recording.recording import CaptureRecording, RecordingSpec

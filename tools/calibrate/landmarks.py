@@ -10,7 +10,7 @@ from calibration.subject.constellation import assign_points
 from calibration.subject.fit import BodyPrior, TPose, fit_body
 from calibration.subject.tpose import select_marker_subset
 from capture.packets import MarkerFrame, Views
-from capture.stereo.labels import build_marker_frame
+from capture.stereo.marker_frames import build_marker_frame
 from capture.stereo.matching import add_rig_error, match
 from config.arrays import Floats
 from config.errors import CalibrationError

@@ -15,9 +15,9 @@ from calibration.formats.rig_toml import write_rig_toml
 from calibration.quality.report import QualityReport, join_reports
 from calibration.quality.rig import judge_rig_solution
 from calibration.solve.checks import MIN_SHARED, MIN_VIEWS
-from calibration.solve.initial import KnownLens
 from calibration.solve.rig import solve_camera, solve_rig
 from calibration.solve.selection import Selection, describe_selection, select_views
+from calibration.solve.single_camera import KnownLens
 from calibration.solve.solution import LensKind, RigSolution, describe_dropped
 from config.errors import CalibrationError, DuocapError
 from config.settings import CAMERA_NAMES

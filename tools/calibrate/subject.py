@@ -19,7 +19,7 @@ from config.markers import MarkerSet
 from config.settings import Settings
 from database.store import PoseDatabase
 from tools.arguments import parse_seconds_range
-from tools.calibrate.held import HeldPose, find_held_tpose
+from tools.calibrate.held_tpose import HeldPose, find_held_tpose
 from tools.calibrate.outcome import print_report, write_outcome
 from tools.calibrate.session import (
     PerformerPrior,

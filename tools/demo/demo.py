@@ -8,7 +8,7 @@ from pathlib import Path
 from calibration.subject.subject import Subject
 from capture.clock import now_ns
 from capture.detection.detector import Detector, SoughtOnBody
-from capture.landmarks.paced import open_landmarks
+from capture.landmarks.pacing import open_landmarks
 from capture.packets import Blobs, Views
 from capture.process.control import RoomSettings
 from capture.process.detector import open_detector
@@ -33,9 +33,9 @@ from tools.calibrate.session import fit_subject_to_pairs
 from tools.demo.rate import EVERY, RateWatch
 from tools.demo.report import DemoReport, build_demo_report
 from tools.interrupt import raise_on_interrupt
-from tools.run.live import RunFiles, plan_reconstruction
+from tools.run.child_start import PreparedProcesses
+from tools.run.factories import RunFiles, plan_reconstruction
 from tools.run.parts import RunError
-from tools.run.prepared import PreparedProcesses
 from tools.run.supervisor import Supervisor, choose_session_name
 
 # The performer walks in circles: markers that show from behind, too, and the first two cameras two metres apart.

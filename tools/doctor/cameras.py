@@ -28,7 +28,7 @@ from config.errors import DuocapError, SettingsError
 from config.settings import CameraSettings, Settings
 from tools.doctor.finding import DoctorFinding, report_bad, report_good, report_note
 from tools.run.cameras import open_camera
-from tools.run.prepared import limit_threads
+from tools.run.child_start import limit_threads
 
 OPEN_S = 40.0  # Media Foundation may take 20 to open a camera, and a new process a few to begin
 LOOK_S = 1.0

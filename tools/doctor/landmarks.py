@@ -7,7 +7,7 @@ import numpy as np
 
 from capture.landmarks.detector import LandmarkDetector
 from capture.landmarks.network import LandmarksUnavailableError, import_interpreter
-from capture.landmarks.paced import BUSY
+from capture.landmarks.pacing import BUSY
 from capture.landmarks.region import Region
 from capture.landmarks.weights import has_weights
 from config.settings import LANDMARK_MODELS, Settings

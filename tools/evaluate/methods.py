@@ -21,13 +21,13 @@ from config.joints import N_JOINTS
 from config.settings import SolveSettings
 from database.geometry.kinematics import compute_local_markers
 from database.geometry.rotations import rotvec_from_matrix
-from reconstruct.history import BodyState
+from reconstruct.body_state import BodyState
 from reconstruct.search.examples import Examples
-from reconstruct.search.nearest import Query, find_nearest_examples
-from reconstruct.search.walk import PoseSearch
+from reconstruct.search.exhaustive import Query, find_nearest_examples
+from reconstruct.search.graph_search import PoseSearch
 from reconstruct.solve.root import fit_root_to_torso
 from reconstruct.track.estimator import Estimator
-from tools.evaluate.past import MotionHistory
+from tools.evaluate.constant_velocity import MotionHistory
 from tools.evaluate.queries import RIG, MotionQuery
 
 

@@ -20,9 +20,9 @@ from database.files.read import read_clip
 from database.store import SCHEMA, PoseDatabase, open_database
 from database.thinning import MARK
 from tools.database.installed import find_default_database
-from tools.evaluate.alike import without_clips, without_like
-from tools.evaluate.given import C3D, is_file_name, read_given
-from tools.evaluate.sets import STARTS, TEST, TUNING, left_out_of_sets, person, set_of
+from tools.evaluate.clip_sets import STARTS, TEST, TUNING, left_out_of_sets, person, set_of
+from tools.evaluate.similar_motions import without_clips, without_like
+from tools.evaluate.user_clips import C3D, is_file_name, read_given
 from tools.progress import open_progress_bar
 
 logger = logging.getLogger(__name__)

@@ -21,7 +21,7 @@ from database.files.resample import resample_clip
 from database.geometry.kinematics import compute_forward_kinematics
 from database.geometry.rotations import matrix_from_rotvec
 from database.geometry.skeleton import Skeleton
-from reconstruct.history import BodyState
+from reconstruct.body_state import BodyState
 from tools.evaluate.asf_angles import AsfAngles, asf_angles, own_angles
 from tools.evaluate.protocol import ProtocolClip, query_path, read_query
 

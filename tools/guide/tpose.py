@@ -15,7 +15,7 @@ from config.arrays import Image
 from config.settings import CAMERA_NAMES, MatchSettings
 from stream.guidance.page import AGAIN
 from stream.web.picture import AMBER, FRAME, GREEN, CameraPicture
-from tools.calibrate.held import HeldPose
+from tools.calibrate.held_tpose import HeldPose
 from tools.guide.cameras import GuidedCameras
 from tools.guide.show import GuideShow
 from tools.run.orders import SKEW_SHARE

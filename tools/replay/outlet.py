@@ -22,7 +22,7 @@ from reconstruct.process.sink import RunStatus
 from stream.publish.fanout import OutputFactory
 from stream.publish.publisher import StreamError
 from stream.publish.sink import StreamSink
-from tools.run.live import open_sink
+from tools.run.factories import open_sink
 
 logger = logging.getLogger(__name__)
 

@@ -24,7 +24,7 @@ from config.errors import DuocapError
 from config.settings import Settings
 from database.geometry.rigid import RigidMotion
 from reconstruct.doubt import OF_SWAPS
-from reconstruct.finish.smoother import smooth_poses
+from reconstruct.finish.take_smoother import smooth_poses
 from reconstruct.models.style.model import Style
 from reconstruct.observations import find_monocular_rays, find_nearest_on_rays
 from reconstruct.offline.poses import LiveTake, OfflineOptions, solve_take

@@ -22,7 +22,7 @@ from tools.replay.opening import OpenedSession
 from tools.replay.replay import PoseSink, ReplayResult, record_pose
 from tools.replay.styles import ReplayStyles
 from tools.replay.verify import VerifyingSink, VerifyResult
-from tools.run.live import open_session_style
+from tools.run.factories import open_session_style
 from tools.run.orders import SKEW_SHARE
 
 Progress = Callable[[int, int | None], None]

@@ -16,7 +16,7 @@ from reconstruct.models.style.session import SessionStyle
 from reconstruct.models.style.task import LearnedStyle, LearnTask, extract_learned_part
 from reconstruct.pipeline import Pipeline
 from reconstruct.pose import Pose
-from tools.run.live import open_session_style
+from tools.run.factories import open_session_style
 
 DELAY_NS = 2_000_000_000  # of the recording; learning takes a second or five
 

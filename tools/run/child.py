@@ -15,7 +15,7 @@ from capture.process.control import MAX_DETAILS, Details, Report
 from capture.process.link import SupervisorAddress
 from capture.process.plan import CameraPlan
 from reconstruct.process.main import ReconstructionPlan
-from tools.run.prepared import PreparedProcesses, start_process
+from tools.run.child_start import PreparedProcesses, start_process
 
 log = logging.getLogger(__name__)
 

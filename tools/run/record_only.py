@@ -12,7 +12,7 @@ from capture.clock import now_ns
 from capture.recording.session import list_recording_parts
 from capture.sockets.endpoints import find_key_settings
 from capture.sources.network.address import hide_secrets
-from capture.sources.timestamps import read_video_stamps
+from capture.sources.recorded_times import read_video_stamps
 from config.errors import SourceError
 from config.settings import CAMERA_NAMES, Settings
 from stream.recording.collector import CollectionPlan

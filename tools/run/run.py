@@ -21,7 +21,7 @@ from stream.publish.subscriber import Subscriber
 from stream.recording.folders import SUFFIX
 from tools.interrupt import raise_on_interrupt
 from tools.run.cameras import NODE, check_camera_sources, describe_room, is_recorded, plan_camera
-from tools.run.live import RunFiles, plan_reconstruction
+from tools.run.factories import RunFiles, plan_reconstruction
 from tools.run.parts import AwaitedNode, NodeEntrance
 from tools.run.record import SessionFolder, add_video_recorder
 from tools.run.report import RunReport, RunStatistics

@@ -29,10 +29,10 @@ from reconstruct.process.main import ReconstructionPlan, reconstruction_main
 from stream.recording.collector import CollectionPlan, collector_main
 from tools.interrupt import raise_if_interrupted
 from tools.run.child import READY_S, ChildProcess, format_duration
+from tools.run.child_start import PreparedProcesses, limit_threads
 from tools.run.learner import STYLE, LearnerProcess
 from tools.run.orders import RECONSTRUCTION, RunOrders
 from tools.run.parts import AwaitedNode, NodeEntrance, ProcessFaultError, Receiver, RunError
-from tools.run.prepared import PreparedProcesses, limit_threads
 from tools.run.router import Router
 
 MAX_UNSAID = 16

@@ -25,7 +25,7 @@ from tools.progress import ProgressState, ignore_progress
 from tools.solve.doubt import correct_labels
 from tools.solve.fill import FilledMarkers, fill_gaps
 from tools.solve.motion import make_rows, pose_key_frames, sample_motion
-from tools.solve.rest import REST_SIGMA_M, find_resting_markers
+from tools.solve.resting_feet import REST_SIGMA_M, find_resting_markers
 from tools.solve.tracks import ColumnTracks, collect_markers, sample_tracks, split_columns
 from tools.solve.unlabelled import find_labels
 

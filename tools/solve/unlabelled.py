@@ -15,7 +15,7 @@ from config.arrays import Bools, Floats, Ints
 from config.errors import FileFormatError
 from config.optical import LEAST_MARKERS
 from database.store import PoseDatabase
-from reconstruct.offline.filtering import HEAD, FilterState, TakeFilter
+from reconstruct.offline.forward_filter import HEAD, FilterState, TakeFilter
 from reconstruct.offline.labels import NO_LABEL
 from reconstruct.offline.motion import build_take_motion
 from reconstruct.offline.points import RIG, make_marker_frame

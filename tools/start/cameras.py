@@ -10,8 +10,8 @@ from config.settings import CAMERA_NAMES
 from stream.start.form import FormButton, FormField, StepForm, Value
 from tools.project_file import ProjectFile
 from tools.run.cameras import check_camera_source
-from tools.start.desk import LEARN_S, Desk, StartStep, StepError
-from tools.start.look import CameraLook, end_looks, list_sources
+from tools.start.live_pictures import LivePicture, end_looks, list_sources
+from tools.start.step import LEARN_S, StartStep, StepContext, StepError
 
 TICK = "camera "  # before the source in a field's key
 
@@ -22,7 +22,7 @@ class CamerasStep(StartStep):
     title = "Cameras"
 
     def __init__(self) -> None:
-        self._looks: list[CameraLook] = []
+        self._looks: list[LivePicture] = []
         self._shown: list[tuple[int, str, bool]] = []  # what is on the page: the picture, its fault, whether it is ticked
         self._added: list[str] = []
         self._lit: dict[str, bool] = {}  # whether the room was, in the last picture of a source
@@ -33,10 +33,10 @@ class CamerasStep(StartStep):
         n = len(project.cameras)
         return "" if not n else f"{n} camera{'s' * (n > 1)}"
 
-    def describe(self, desk: Desk) -> StepForm:
+    def describe(self, context: StepContext) -> StepForm:
         """Return a box for each source."""
-        chosen = desk.project.cameras or tuple(self._find_sources(desk)[: len(CAMERA_NAMES)])
-        boxes = tuple(FormField(TICK + one, hide_secrets(one), one in chosen) for one in self._find_sources(desk))
+        chosen = context.project.cameras or tuple(self._find_sources(context)[: len(CAMERA_NAMES)])
+        boxes = tuple(FormField(TICK + one, hide_secrets(one), one in chosen) for one in self._find_sources(context))
         faults = "; ".join(dict.fromkeys(look.fault for look in self._looks if look.fault))
         words = "Tick the cameras that see the performer from head to foot, two or more; ticked ones have a green frame."
         if not boxes:
@@ -56,36 +56,36 @@ class CamerasStep(StartStep):
             error=faults,
         )
 
-    def press(self, desk: Desk, button: str, values: dict[str, Value]) -> str:
+    def press(self, context: StepContext, button: str, values: dict[str, Value]) -> str:
         """Add a camera, search again, or keep the choice."""
         if button == "search":
             self.leave()
             return ""
         if button == "add":
-            return self._add(desk, str(values.get("other", "")).strip())
-        ticked = tuple(one for one in self._find_sources(desk) if values.get(TICK + one))
+            return self._add(context, str(values.get("other", "")).strip())
+        ticked = tuple(one for one in self._find_sources(context) if values.get(TICK + one))
         if not ticked:
             raise StepError("no camera is ticked; one at least is needed, two or more measure depth; tick them and press again")
         if len(ticked) > len(CAMERA_NAMES):
             raise StepError(f"{len(ticked)} cameras are ticked; a rig has at most {len(CAMERA_NAMES)}; untick some")
-        if ticked != desk.project.cameras:
+        if ticked != context.project.cameras:
             lit = any(self._lit.get(one, False) for one in ticked)
-            desk.save(cameras=ticked, background=LEARN_S if lit else 0.0)
-        desk.wanted = "rig"
+            context.save(cameras=ticked, background=LEARN_S if lit else 0.0)
+        context.wanted = "rig"
         return ""
 
-    def turn(self, desk: Desk) -> None:
+    def turn(self, context: StepContext) -> None:
         """Show the newest pictures."""
-        sources = self._find_sources(desk)
+        sources = self._find_sources(context)
         if [look.source for look in self._looks] != sources:
             end_looks(self._looks)
-            self._looks, self._shown = [CameraLook(source, n, desk.settings) for n, source in enumerate(sources)], []
-        values = desk.page.values()
+            self._looks, self._shown = [LivePicture(source, n, context.settings) for n, source in enumerate(sources)], []
+        values = context.page.values()
         ticked = [bool(values.get(TICK + look.source)) for look in self._looks]
         shown = [(id(look.image), look.fault, tick) for look, tick in zip(self._looks, ticked, strict=True)]
-        if shown != self._shown and desk.page.n_pages:
+        if shown != self._shown and context.page.n_pages:
             self._shown = shown
-            desk.page.show_pictures([look.draw(tick) for look, tick in zip(self._looks, ticked, strict=True)])
+            context.page.show_pictures([look.draw(tick) for look, tick in zip(self._looks, ticked, strict=True)])
 
     def leave(self) -> None:
         """Close the cameras; what their pictures tell of the room is kept."""
@@ -93,19 +93,19 @@ class CamerasStep(StartStep):
         end_looks(self._looks)
         self._looks, self._shown, self._sources = [], [], None
 
-    def _find_sources(self, desk: Desk) -> list[str]:
+    def _find_sources(self, context: StepContext) -> list[str]:
         """Return the sources that are offered: those of the project first."""
         if self._sources is None:
-            found = [*desk.project.cameras, *list_sources(desk.settings, desk.project.folder), *self._added]
+            found = [*context.project.cameras, *list_sources(context.settings, context.project.folder), *self._added]
             self._sources = list(dict.fromkeys(found))
         return self._sources
 
-    def _add(self, desk: Desk, source: str) -> str:
+    def _add(self, context: StepContext, source: str) -> str:
         """Offer one source more."""
         if not source:
             raise StepError("the field is empty; type an address (http://, rtsp://), the name of a camera, or a file")
         source = str(Path(source).expanduser()) if source.startswith("~") else source
-        check_camera_source(source, 0, None, desk.settings)
+        check_camera_source(source, 0, None, context.settings)
         self._added.append(source)
         self._sources = None
         return ""

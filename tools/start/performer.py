@@ -4,7 +4,7 @@ import viser
 
 from calibration.formats.rig_file import read_rig
 from calibration.subject.subject import read_subject
-from capture.landmarks.paced import OFF
+from capture.landmarks.pacing import OFF
 from config.errors import DuocapError
 from config.markers import list_preset_names, read_marker_set
 from stream.start.drawings import draw_tpose_guide
@@ -15,7 +15,7 @@ from tools.calibrate.session import PerformerPrior
 from tools.calibrate.subject import SubjectTask
 from tools.guide.subject import calibrate_subject_live
 from tools.project_file import ProjectFile
-from tools.start.desk import LEARN_S, Desk, StartStep, StepError
+from tools.start.step import LEARN_S, StartStep, StepContext, StepError
 
 HEIGHT_M = (0.5, 2.5)
 NONE = "none"
@@ -41,9 +41,9 @@ class PerformerStep(StartStep):
         """Return that the rig comes first."""
         return "" if project.cameras and project.has_rig else "after the rig"
 
-    def describe(self, desk: Desk) -> StepForm:
+    def describe(self, context: StepContext) -> StepForm:
         """Return what is asked of the performer."""
-        project, presets = desk.project, list_preset_names()
+        project, presets = context.project, list_preset_names()
         worn = project.markers or DEFAULT_MARKERS
         options = tuple(dict.fromkeys([worn, *presets]))
         return StepForm(
@@ -64,7 +64,7 @@ class PerformerStep(StartStep):
             done=f"calibrated: {project.subject}" if project.has_subject else "",
         )
 
-    def draw(self, desk: Desk, values: dict[str, Value]) -> str:
+    def draw(self, context: StepContext, values: dict[str, Value]) -> str:
         """Return how to stand."""
         return draw_tpose_guide(
             (
@@ -74,26 +74,26 @@ class PerformerStep(StartStep):
             )
         )
 
-    def press(self, desk: Desk, button: str, values: dict[str, Value]) -> str:
+    def press(self, context: StepContext, button: str, values: dict[str, Value]) -> str:
         """Guide into the T-pose and fit the performer."""
-        project, height_m = desk.project, float(values["height"])
+        project, height_m = context.project, float(values["height"])
         if height_m and not HEIGHT_M[0] <= height_m <= HEIGHT_M[1]:
             raise StepError(f"{height_m:g} is no height of a person in metres; expected 0.5 to 2.5, or 0 where it is not known")
         markers = read_marker_set(str(values["markers"]))
         learn_s = LEARN_S if values["lit"] and markers.worn.any() else 0.0  # landmarks need no empty room
-        settings, out = desk.settings, project.folder / project.subject
+        settings, out = context.settings, project.folder / project.subject
         if not markers.worn.all() or settings.landmarks.model != OFF:
-            settings = desk.choose_landmarks()
-        desk.save(markers=str(values["markers"]), background=learn_s)
+            settings = context.choose_landmarks()
+        context.save(markers=str(values["markers"]), background=learn_s)
         task = SubjectTask(
             str(values["name"]).strip() or "performer",
             read_rig(project.folder / project.rig, n_views=len(project.cameras)),
             markers,
-            open_database_or_default(desk.database),
+            open_database_or_default(context.database),
             PerformerPrior(height_m or None),
             out,
             choose_picture_file(out, None, False),
         )
-        calibrate_subject_live(settings, project.cameras, task, None, learn_s, desk.open_guide, desk.tell)
-        desk.wanted = "record"
+        calibrate_subject_live(settings, project.cameras, task, None, learn_s, context.open_guide, context.tell)
+        context.wanted = "record"
         return ""

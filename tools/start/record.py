@@ -11,7 +11,7 @@ from stream.start.form import FormButton, FormField, StepForm, Value
 from stream.viewer.feed import LiveFeed
 from stream.viewer.requests import ServiceRequests
 from tools.project_file import ProjectFile
-from tools.start.desk import Child, Desk, StartStep, StepError, show_child
+from tools.start.step import Child, StartStep, StepContext, StepError, show_child
 
 STOP = "Stop"
 
@@ -30,9 +30,9 @@ class RecordStep(StartStep):
         """Return what comes first."""
         return "" if project.cameras and project.has_rig and project.has_subject else "after the performer"
 
-    def describe(self, desk: Desk) -> StepForm:
+    def describe(self, context: StepContext) -> StepForm:
         """Return what a take is called, and where it goes."""
-        project, name = desk.project, choose_take_name(desk.project)
+        project, name = context.project, choose_take_name(context.project)
         return StepForm(
             "Record a take",
             f"It goes to {(project.folder / project.takes).absolute()}: a folder of its name, with videos and poses. "
@@ -44,21 +44,21 @@ class RecordStep(StartStep):
             ),
         )
 
-    def draw(self, desk: Desk, values: dict[str, Value]) -> str:
+    def draw(self, context: StepContext, values: dict[str, Value]) -> str:
         """Return what happens."""
         return draw_nothing_but(
             (
-                f"It runs: duocap run --record {desk.project.takes}/{values.get('name', '')}, the rest is in project.toml.",
+                f"It runs: duocap run --record {context.project.takes}/{values.get('name', '')}, the rest is in project.toml.",
                 "In a lit room step out of view while it counts down, and in again when it says so.",
                 "The body appears as soon as somebody stands there. Press Stop at the end.",
             )
         )
 
-    def press(self, desk: Desk, button: str, values: dict[str, Value]) -> str:
+    def press(self, context: StepContext, button: str, values: dict[str, Value]) -> str:
         """Run `duocap run` until Stop is pressed, or the sources end."""
-        settings, words = choose_address(desk.settings), ["run", "--headless", *desk.given]
+        settings, words = choose_address(context.settings), ["run", "--headless", *context.given]
         name = str(values["name"]).strip()
-        place = self._make_place(desk.project, name) if button == "record" else ""
+        place = self._make_place(context.project, name) if button == "record" else ""
         if place:
             words += ["--record", place]
         stream = settings.stream
@@ -66,16 +66,16 @@ class RecordStep(StartStep):
         keys = find_key_settings(stream)
         feed = LiveFeed(stream.address, 60.0 * settings.viewer.history_minutes, keys)
         service = ServiceRequests(stream.service, keys, stream.address) if stream.service else None
-        child = Child(words, desk.tell)
+        child = Child(words, context.tell)
         try:
-            with desk.open_viewer(feed, STOP, service) as (app, left):
+            with context.open_viewer(feed, STOP, service) as (app, left):
                 show_child(app, left, child)
         finally:
             child.stop()
         said = child.finish()
         if not place:
             return said
-        desk.wanted = "takes"
+        context.wanted = "takes"
         return f"recorded: {place}"
 
     @staticmethod

@@ -12,7 +12,7 @@ from calibration.board.pattern import board_from_text
 from calibration.board.pdf import choose_default_board, draw_board_pdf
 from calibration.formats.rig_file import read_rig
 from calibration.formats.rig_toml import write_rig_toml
-from capture.landmarks.paced import OFF
+from capture.landmarks.pacing import OFF
 from capture.landmarks.weights import has_weights
 from capture.recording.recording import RecordingSpec
 from capture.recording.session import read_session_camera_names
@@ -29,7 +29,7 @@ from tools.guide.rig import calibrate_live
 from tools.interrupt import raise_if_interrupted
 from tools.project_file import ProjectFile
 from tools.run.cameras import is_recorded
-from tools.start.desk import Child, Desk, StartStep, StepError
+from tools.start.step import Child, StartStep, StepContext, StepError
 
 PAPER = "A4"
 WALKS, WALK_S = "walks", 60.0  # where recordings for the rig go, beside the takes; ten times through the place at a stroll
@@ -49,44 +49,44 @@ class RigWay:
     """
 
     button: FormButton
-    run: Callable[[Desk, dict[str, Value]], None]
-    offered: Callable[[Desk], bool] = lambda desk: True
+    run: Callable[[StepContext, dict[str, Value]], None]
+    offered: Callable[[StepContext], bool] = lambda context: True
 
 
-def calibrate_by_board(desk: Desk, values: dict[str, Value]) -> None:
+def calibrate_by_board(context: StepContext, values: dict[str, Value]) -> None:
     """Guide somebody with a board before the cameras, or play recordings of one to the guide. Raises DuocapError."""
-    project, text = desk.project, str(values.get("board") or _find_board_text(desk.project))
+    project, text = context.project, str(values.get("board") or _find_board_text(context.project))
     videos = [one.strip() for one in str(values.get("videos", "")).split(",") if one.strip()]
     if videos and len(videos) != len(project.cameras):
         raise StepError(f"{len(videos)} videos of the board for {len(project.cameras)} cameras; give one for each, in order")
     out = project.folder / project.rig
     task = RigTask(board_from_text(text), out, choose_picture_file(out, None, False))
     if text != project.board:
-        desk.save(board=text)
-    calibrate_live(desk.settings, videos or list(project.cameras), task, None, desk.open_guide, desk.tell)
+        context.save(board=text)
+    calibrate_live(context.settings, videos or list(project.cameras), task, None, context.open_guide, context.tell)
 
 
-def take_rig_file(desk: Desk, values: dict[str, Value]) -> None:
+def take_rig_file(context: StepContext, values: dict[str, Value]) -> None:
     """Take the rig of a file of any format that is read. Raises DuocapError."""
     name = str(values.get("file", "")).strip()
     if not name:
         raise StepError("no file is named; type where the rig's file is (rig.toml, or another program's), then press again")
-    rig = read_rig(Path(name).expanduser(), n_views=len(desk.project.cameras))
-    write_rig_toml(desk.project.folder / desk.project.rig, rig)
+    rig = read_rig(Path(name).expanduser(), n_views=len(context.project.cameras))
+    write_rig_toml(context.project.folder / context.project.rig, rig)
 
 
-def calibrate_by_body(desk: Desk, values: dict[str, Value]) -> None:
+def calibrate_by_body(context: StepContext, values: dict[str, Value]) -> None:
     """Calibrate by somebody who walks about: cameras are recorded for it, those that are files are it. Raises DuocapError."""
-    project, height_m, fov_deg = desk.project, float(values.get("height", 0.0)), float(values.get("fov", 0.0))
+    project, height_m, fov_deg = context.project, float(values.get("height", 0.0)), float(values.get("fov", 0.0))
     lenses = str(values.get("file", "")).strip()
     if not HEIGHT_M[0] <= height_m <= HEIGHT_M[1]:
         raise StepError(f"{height_m:g} is no height of a person in metres; the body tells the scale: type 0.6 to 2.4")
     if bool(lenses) == bool(fov_deg):
         raise StepError("the lenses are needed in one way; type their field of view in degrees, or the file of an earlier rig")
-    settings, recorded = desk.choose_landmarks(), all(is_recorded(source) for source in project.cameras)
+    settings, recorded = context.choose_landmarks(), all(is_recorded(source) for source in project.cameras)
 
     def collect(page: GuidePage | None) -> tuple[tuple[GuidePage | None, tuple[str, ...]], str]:
-        videos = project.cameras if recorded else (_record_walk(desk, page),)
+        videos = project.cameras if recorded else (_record_walk(context, page),)
         return (page, videos), "by the body in the pictures"
 
     def finish(collected: tuple[GuidePage | None, tuple[str, ...]], progress: Progress) -> GuideOutcome:
@@ -103,14 +103,14 @@ def calibrate_by_body(desk: Desk, values: dict[str, Value]) -> None:
         report = calibrate_rig_by_body(task, settings, lines.append, show)
         return GuideOutcome(report, tuple(line for line in lines if line not in report.lines))
 
-    guide_until_accepted(desk.open_guide("Calibrate the cameras by the body"), collect, finish, desk.tell)
+    guide_until_accepted(context.open_guide("Calibrate the cameras by the body"), collect, finish, context.tell)
 
 
-def _record_walk(desk: Desk, page: GuidePage | None) -> str:
+def _record_walk(context: StepContext, page: GuidePage | None) -> str:
     """Record the cameras while somebody walks about; return the session's folder. Raises DuocapError."""
-    folder = desk.project.folder / WALKS / time.strftime("%Y%m%d-%H%M%S")
-    words = ["--out", str(folder), "--seconds", str(WALK_S), *desk.given]
-    child = Child(["record", *words], desk.tell)
+    folder = context.project.folder / WALKS / time.strftime("%Y%m%d-%H%M%S")
+    words = ["--out", str(folder), "--seconds", str(WALK_S), *context.given]
+    child = Child(["record", *words], context.tell)
     try:
         while child.running:
             if page is not None:
@@ -124,10 +124,12 @@ def _record_walk(desk: Desk, page: GuidePage | None) -> str:
     return str(folder)
 
 
-def can_see_bodies(desk: Desk) -> bool:
+def can_see_bodies(context: StepContext) -> bool:
     """Return whether landmarks of a body can be found here, by two cameras or more."""
-    model = desk.settings.landmarks.model
-    return len(desk.project.cameras) > 1 and find_spec(INTERPRETER) is not None and has_weights("full" if model == OFF else model)
+    model = context.settings.landmarks.model
+    return (
+        len(context.project.cameras) > 1 and find_spec(INTERPRETER) is not None and has_weights("full" if model == OFF else model)
+    )
 
 
 # Another way is a line here; it is offered where it can be done.
@@ -161,28 +163,28 @@ class RigStep(StartStep):
         """Return that cameras come first."""
         return "" if project.cameras else "after the cameras"
 
-    def describe(self, desk: Desk) -> StepForm:
+    def describe(self, context: StepContext) -> StepForm:
         """Return what is asked of the board."""
-        recorded = all(is_recorded(source) for source in desk.project.cameras)
-        fields = [FormField("board", "Board", _find_board_text(desk.project), hint="kind:columns x rows:square in mm")]
+        recorded = all(is_recorded(source) for source in context.project.cameras)
+        fields = [FormField("board", "Board", _find_board_text(context.project), hint="kind:columns x rows:square in mm")]
         if recorded:
             hint = "cameras that are files: one of each camera in which the board is shown, with commas; empty: the same files"
             fields.append(FormField("videos", "Videos of the board", "", hint=hint))
         fields.append(FormField("file", "File of a rig", "", hint="rig.toml of before, or a calibration of another program"))
-        if can_see_bodies(desk):
+        if can_see_bodies(context):
             fields.append(FormField("height", "Height [m]", 0.0, hint="without a board: of the person who walks, shoes off"))
             fields.append(FormField("fov", "Field of view [deg]", 0.0, hint="without a board: across; 0: lenses as in the file"))
-        buttons = [way.button for way in RIG_WAYS.values() if way.offered(desk)]
+        buttons = [way.button for way in RIG_WAYS.values() if way.offered(context)]
         buttons.insert(1, FormButton("print", "Save the board to print", viser.Icon.PRINTER, hint=f"PDF, {PAPER}, true to scale"))
         return StepForm(
             "Where do the cameras stand?",
             "Fix the cameras, print the board and glue it to something flat. Then the page says where to hold it.",
             tuple(fields),
             tuple(buttons),
-            done=f"calibrated: {desk.project.rig}" if desk.project.has_rig else "",
+            done=f"calibrated: {context.project.rig}" if context.project.has_rig else "",
         )
 
-    def draw(self, desk: Desk, values: dict[str, Value]) -> str:
+    def draw(self, context: StepContext, values: dict[str, Value]) -> str:
         """Return how the board is held."""
         return draw_board_guide(
             (
@@ -192,14 +194,14 @@ class RigStep(StartStep):
             )
         )
 
-    def press(self, desk: Desk, button: str, values: dict[str, Value]) -> str:
+    def press(self, context: StepContext, button: str, values: dict[str, Value]) -> str:
         """Print the board, or calibrate in one of the ways."""
         if button == "print":
-            board = board_from_text(str(values.get("board") or _find_board_text(desk.project)))
-            desk.page.hand_out("board.pdf", draw_board_pdf(board, PAPER))
+            board = board_from_text(str(values.get("board") or _find_board_text(context.project)))
+            context.page.hand_out("board.pdf", draw_board_pdf(board, PAPER))
             return "board.pdf is with your browser's downloads: print it at 100 %"
-        RIG_WAYS[button].run(desk, values)
-        desk.wanted = "performer"
+        RIG_WAYS[button].run(context, values)
+        context.wanted = "performer"
         return ""
 
 

@@ -7,7 +7,7 @@ import viser
 from stream.start.drawings import draw_chain
 from stream.start.form import FormButton, FormField, StepForm, Value
 from tools.project_file import ProjectFile
-from tools.start.desk import Desk, StartStep
+from tools.start.step import StartStep, StepContext
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,9 +90,9 @@ class SendStep(StartStep):
         """Return who is sent VMC."""
         return ", ".join(project.vmc)
 
-    def describe(self, desk: Desk) -> StepForm:
+    def describe(self, context: StepContext) -> StepForm:
         """Return the programs to choose from."""
-        sent = ", ".join(desk.project.vmc)
+        sent = ", ".join(context.project.vmc)
         return StepForm(
             "Send the motion to a program",
             "Choose the program: the drawing says what to do there. Every run publishes its stream; VMC goes where you keep it.",
@@ -104,16 +104,16 @@ class SendStep(StartStep):
             done=f"VMC goes to {sent}" if sent else "",
         )
 
-    def draw(self, desk: Desk, values: dict[str, Value]) -> str:
+    def draw(self, context: StepContext, values: dict[str, Value]) -> str:
         """Return a drawing of the connection to the chosen program."""
         receiver = RECEIVERS[str(values.get("program") or next(iter(RECEIVERS)))]
         return draw_chain(receiver.chain, receiver.steps)
 
-    def press(self, desk: Desk, button: str, values: dict[str, Value]) -> str:
+    def press(self, context: StepContext, button: str, values: dict[str, Value]) -> str:
         """Keep whether the program is sent VMC."""
-        receiver, project = RECEIVERS[str(values["program"])], desk.project
+        receiver, project = RECEIVERS[str(values["program"])], context.project
         others = tuple(name for name in project.vmc if name != receiver.vmc)
         if not receiver.vmc:
             return "this program hears the stream by itself; nothing needs to be kept"
-        desk.save(vmc=(*others, receiver.vmc) if values["vmc"] else others)
+        context.save(vmc=(*others, receiver.vmc) if values["vmc"] else others)
         return ""

@@ -20,11 +20,11 @@ from tools.interrupt import raise_if_interrupted, raise_on_interrupt
 from tools.project_file import PROJECT, ProjectFile, read_project_file
 from tools.run.parts import ProcessFaultError
 from tools.start.cameras import CamerasStep
-from tools.start.desk import Desk, StartStep
 from tools.start.performer import PerformerStep
 from tools.start.record import RecordStep
 from tools.start.rig import RigStep
 from tools.start.send import SendStep
+from tools.start.step import StartStep, StepContext
 from tools.start.takes import TakesStep
 from tools.viewer import can_browse, open_browser, tell_page, wants_dark
 
@@ -75,14 +75,14 @@ def serve_start_page(plan: StartPlan, tell: Tell) -> None:
     view, preference = settings.viewer, PagePreference()
     page = serve_page(view.host, view.port, "duocap", preference)
     tell_page("start page", page.url, view.port, tell, f" (Ctrl-C ends it); project: {Path.cwd()}")
-    desk = Desk(settings, project, StartPage(page.server, str(Path.cwd()), wants_dark(view.theme)), tell, plan.given)
+    context = StepContext(settings, project, StartPage(page.server, str(Path.cwd()), wants_dark(view.theme)), tell, plan.given)
     if view.theme == "auto":  # the browser knows better than the system that serves
-        preference.listen(desk.page.prefer_dark)
+        preference.listen(context.page.prefer_dark)
     if plan.browser and can_browse():
         open_browser(page.url)
     try:
         with raise_on_interrupt():
-            StartSession(desk).run()
+            StartSession(context).run()
     except KeyboardInterrupt:
         tell(f"the start page has ended; to go on: duocap start {shlex.quote(str(Path.cwd()))}")
     finally:
@@ -90,10 +90,10 @@ def serve_start_page(plan: StartPlan, tell: Tell) -> None:
 
 
 class StartSession:
-    """The steps of a desk, one of them open."""
+    """The steps of a context, one of them open."""
 
-    def __init__(self, desk: Desk) -> None:
-        self._desk = desk
+    def __init__(self, context: StepContext) -> None:
+        self._desk = context
         self._steps: dict[str, StartStep] = {
             "cameras": CamerasStep(),
             "rig": RigStep(),
@@ -105,7 +105,7 @@ class StartSession:
         self._error = self._done = ""
         self._rows, self._rows_due_s = self._list_rows(), 0.0
         self._opened = next((row.key for row in self._rows if row.state is StepState.READY), "takes")
-        desk.page.build()
+        context.page.build()
 
     def run(self) -> None:
         """Show and obey until interrupted."""
@@ -119,19 +119,19 @@ class StartSession:
 
     def turn(self) -> None:
         """Do what was pressed, and show how things stand."""
-        desk, step = self._desk, self._steps[self._opened]
-        for pressed in desk.page.take_pressed():
+        context, step = self._desk, self._steps[self._opened]
+        for pressed in context.page.take_pressed():
             self._obey(pressed)
             step, self._rows_due_s = self._steps[self._opened], 0.0
         if time.monotonic() >= self._rows_due_s:
             self._rows, self._rows_due_s = self._list_rows(), time.monotonic() + ROWS_S
-        form = step.describe(desk)
-        desk.page.show_steps(self._rows, self._opened)
-        desk.page.show_form(self._opened, replace(form, error=self._error or form.error, done=self._done or form.done))
-        desk.page.show_drawing(step.draw(desk, desk.page.values()))
+        form = step.describe(context)
+        context.page.show_steps(self._rows, self._opened)
+        context.page.show_form(self._opened, replace(form, error=self._error or form.error, done=self._done or form.done))
+        context.page.show_drawing(step.draw(context, context.page.values()))
         if self._opened != "cameras":
-            desk.page.show_pictures(())
-        step.turn(desk)
+            context.page.show_pictures(())
+        step.turn(context)
 
     def _list_rows(self) -> list[StepRow]:
         """Return the steps with how far they are."""

@@ -11,7 +11,7 @@ from stream.start.part import BACK
 from stream.viewer.takes import TakeFeed
 from tools.export import FORMATS
 from tools.project_file import ProjectFile
-from tools.start.desk import Child, Desk, StartStep, StepError, show_child, turn_until_left
+from tools.start.step import Child, StartStep, StepContext, StepError, show_child, turn_until_left
 
 
 class TakesStep(StartStep):
@@ -28,9 +28,9 @@ class TakesStep(StartStep):
         """Return that one must be recorded."""
         return "" if project.list_takes() else "after a recording"
 
-    def describe(self, desk: Desk) -> StepForm:
+    def describe(self, context: StepContext) -> StepForm:
         """Return the takes to choose from."""
-        names = tuple(str(path) for path in desk.project.list_takes())
+        names = tuple(str(path) for path in context.project.list_takes())
         if not names:
             return StepForm("See and edit takes", "There is none yet: record one first.")
         return StepForm(
@@ -38,7 +38,7 @@ class TakesStep(StartStep):
             "The viewer plays a take and has all that edits it. Files are written beside the take.",
             (
                 FormField("take", "Take", names[0], names),
-                FormField("format", "File", (desk.project.formats or ("bvh",))[0], tuple(FORMATS)),
+                FormField("format", "File", (context.project.formats or ("bvh",))[0], tuple(FORMATS)),
                 FormField("again", "Solve again", True, hint="with what comes after each frame: better, and takes longer"),
             ),
             (
@@ -50,7 +50,7 @@ class TakesStep(StartStep):
             ),
         )
 
-    def draw(self, desk: Desk, values: dict[str, Value]) -> str:
+    def draw(self, context: StepContext, values: dict[str, Value]) -> str:
         """Return what can be done with it elsewhere."""
         return draw_nothing_but(
             (
@@ -61,30 +61,30 @@ class TakesStep(StartStep):
             )
         )
 
-    def press(self, desk: Desk, button: str, values: dict[str, Value]) -> str:
+    def press(self, context: StepContext, button: str, values: dict[str, Value]) -> str:
         """Show a take, or write a file of it."""
         take = Path(str(values["take"]))
-        if take not in desk.project.list_takes():
+        if take not in context.project.list_takes():
             raise StepError(f"{take.name}: is there no longer; choose another take")
         if button == "see":
-            with desk.open_viewer(TakeFeed((find_take(take),)), BACK, edited=take) as (app, left):
+            with context.open_viewer(TakeFeed((find_take(take),)), BACK, edited=take) as (app, left):
                 turn_until_left(app.update, left)
             return ""
         if button == "pose":
-            return desk.pose(take)
-        return _write_file(desk, take, str(values["format"]), bool(values["again"]))
+            return context.pose(take)
+        return _write_file(context, take, str(values["format"]), bool(values["again"]))
 
 
-def _write_file(desk: Desk, take: Path, kind: str, again: bool) -> str:
+def _write_file(context: StepContext, take: Path, kind: str, again: bool) -> str:
     """Write a take in a format, solved again where its detections are there; show it meanwhile. Raises DuocapError."""
     file = take.parent / f"{take.stem}{FORMATS[kind].suffix}"
     if again and take.is_dir():
         words = ["replay", str(take), "--out", str(file), "--no-publish"]
     else:
         words = ["export", str(take), "--out", str(file), "--format", kind]
-    child = Child([*words, *desk.given], desk.tell)
+    child = Child([*words, *context.given], context.tell)
     try:
-        with desk.open_viewer(TakeFeed((find_take(take),)), "Stop") as (app, left):
+        with context.open_viewer(TakeFeed((find_take(take),)), "Stop") as (app, left):
             show_child(app, left, child)
             if left.is_set():
                 raise StepError(f"{file.name} was not written: it was stopped; press again to write it")

@@ -29,7 +29,7 @@ from stream.posing.publishing import PosePublisher
 from stream.posing.session import START, PosingSession
 from stream.viewer.html import wrap_in_box
 from stream.web.server import close_server, set_theme
-from stream.web.widgets import Command, add_commands, on_user_input, set_html
+from stream.web.widgets import WidgetCommand, add_commands, on_user_input, set_html
 
 log = logging.getLogger(__name__)
 
@@ -242,22 +242,22 @@ class PosingApp:
         self.motion.place(EDGE_PX, -EDGE_PX, MOTION_WIDTH_PX)
         return *parts.values(), self.motion
 
-    def _list_commands(self) -> list[Command]:
+    def _list_commands(self) -> list[WidgetCommand]:
         """Return what the keys of the keyboard do."""
         pose, motion, do = self.pose, self.motion, self.do
         return [
-            Command("Undo", "Z", lambda: do(PosingSession.undo), "cmd/ctrl"),
-            Command("Redo", "Z", lambda: do(PosingSession.redo), "cmd/ctrl+shift"),
-            Command("Hold the joint or let it go", "P", pose.toggle_hold),
-            Command("Arrows on the joint, or none", "G", lambda: pose.toggle_tool(MOVE)),
-            Command("Rings around the joint, or none", "R", lambda: pose.toggle_tool(TURN)),
-            *(Command(f"Only along {axis}, or all axes", axis, partial(pose.lock_axis, axis.lower())) for axis in "XYZ"),
-            Command("Let all joints go", "F", lambda: do(PosingSession.free_all)),
-            Command("Mirror", "M", lambda: do(PosingSession.mirror)),
-            Command("Find near poses", "D", self.near.find),
-            Command("Play or pause", "space", motion.play),
-            Command("Set a key", "K", motion.set_key),
-            Command("Delete the key", "delete", motion.delete_key),
-            Command("Next joint to click", "N", self.picture.skip),
-            Command("Look at the body", "L", self.picture.look),
+            WidgetCommand("Undo", "Z", lambda: do(PosingSession.undo), "cmd/ctrl"),
+            WidgetCommand("Redo", "Z", lambda: do(PosingSession.redo), "cmd/ctrl+shift"),
+            WidgetCommand("Hold the joint or let it go", "P", pose.toggle_hold),
+            WidgetCommand("Arrows on the joint, or none", "G", lambda: pose.toggle_tool(MOVE)),
+            WidgetCommand("Rings around the joint, or none", "R", lambda: pose.toggle_tool(TURN)),
+            *(WidgetCommand(f"Only along {axis}, or all axes", axis, partial(pose.lock_axis, axis.lower())) for axis in "XYZ"),
+            WidgetCommand("Let all joints go", "F", lambda: do(PosingSession.free_all)),
+            WidgetCommand("Mirror", "M", lambda: do(PosingSession.mirror)),
+            WidgetCommand("Find near poses", "D", self.near.find),
+            WidgetCommand("Play or pause", "space", motion.play),
+            WidgetCommand("Set a key", "K", motion.set_key),
+            WidgetCommand("Delete the key", "delete", motion.delete_key),
+            WidgetCommand("Next joint to click", "N", self.picture.skip),
+            WidgetCommand("Look at the body", "L", self.picture.look),
         ]

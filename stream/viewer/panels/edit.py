@@ -12,7 +12,7 @@ from stream.recording.folders import check_recording_name
 from stream.viewer.editor import TakeEditor
 from stream.viewer.html import format_clock, wrap_in_box
 from stream.viewer.view import AppSnapshot, PageActions
-from stream.web.widgets import Command, add_button, add_commands, set_html, set_values
+from stream.web.widgets import WidgetCommand, add_button, add_commands, set_html, set_values
 
 WAYS = {"the motion on both sides": SpanFill.MOTION, "markers and database": SpanFill.DATABASE}
 NOBODY = "no marker"
@@ -91,7 +91,7 @@ class EditPanel:
             ("Delete the take", "delete", editor.delete, None),
         )
         put = self._actions.put
-        add_commands(gui, [Command(label, key, partial(put, work), modifier) for label, key, work, modifier in commands])
+        add_commands(gui, [WidgetCommand(label, key, partial(put, work), modifier) for label, key, work, modifier in commands])
 
     def update(self, view: AppSnapshot) -> None:
         """Show span and state."""

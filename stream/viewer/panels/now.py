@@ -8,7 +8,7 @@ from config.errors import DuocapError
 from stream.viewer.html import format_head_html, format_notices_html, wrap_in_box
 from stream.viewer.requests import ServiceRequests
 from stream.viewer.view import AppSnapshot
-from stream.web.widgets import Command, add_button, add_commands, set_html, set_values
+from stream.web.widgets import WidgetCommand, add_button, add_commands, set_html, set_values
 
 RECORD, STOP = "Record", "Stop recording"
 ORIGIN = "Performer to the origin"
@@ -63,7 +63,7 @@ class RecordPanel:
         self._button.on_click(lambda _: self._press())
         with gui.add_folder("World"):
             add_button(gui, ORIGIN, self._recentre, "Facing forward: key O", icon=viser.Icon.CURRENT_LOCATION)
-        add_commands(gui, [Command(ORIGIN, "O", self._recentre)])
+        add_commands(gui, [WidgetCommand(ORIGIN, "O", self._recentre)])
 
     def update(self, view: AppSnapshot) -> None:
         """Follow the publishing program: another page may have pressed the button."""

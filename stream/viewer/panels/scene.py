@@ -7,8 +7,8 @@ from typing import Any
 import viser
 
 from config.settings import CAMERA_NAMES
-from stream.viewer.scene.behind import PICTURE
 from stream.viewer.scene.framing import View
+from stream.viewer.scene.picture_plane import PICTURE
 from stream.viewer.scene.scenery import APART_M, SEEN_OPACITY, SceneItem, Scenery
 from stream.viewer.view import AppSnapshot, PageActions
 from stream.web.widgets import on_user_input, set_values

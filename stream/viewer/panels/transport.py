@@ -8,7 +8,7 @@ import viser
 from stream.viewer.html import draw_strip_svg, format_clock, format_legend_html, format_take_square, wrap_in_box
 from stream.viewer.player import MAX_SPEED, MIN_SPEED, Playhead, TimeSpan
 from stream.viewer.view import AppSnapshot
-from stream.web.widgets import Command, add_commands, on_user_input, set_html, set_values
+from stream.web.widgets import WidgetCommand, add_commands, on_user_input, set_html, set_values
 
 STRIP = "display:flex;align-items:center;margin-bottom:3px"
 HANDS_OFF_S = 0.6  # after a user moved the slider, it is not moved by the player
@@ -46,12 +46,12 @@ class TransportPanel:
         if not self._live:
             on_user_input(gui.add_checkbox("Repeat", True), lambda on: change(lambda player, span: player.looping(on)))
         commands = [
-            Command("Play or pause", "space", lambda: change(_play_or_pause)),
-            Command("A frame back", "arrowleft", lambda: self._step(-self._frame_s)),
-            Command("A frame on", "arrowright", lambda: self._step(self._frame_s)),
-            Command("A second back", "arrowleft", lambda: self._step(-STEP_S), "shift"),
-            Command("A second on", "arrowright", lambda: self._step(STEP_S), "shift"),
-            Command("To the beginning", "home", lambda: change(_go_to_start)),
+            WidgetCommand("Play or pause", "space", lambda: change(_play_or_pause)),
+            WidgetCommand("A frame back", "arrowleft", lambda: self._step(-self._frame_s)),
+            WidgetCommand("A frame on", "arrowright", lambda: self._step(self._frame_s)),
+            WidgetCommand("A second back", "arrowleft", lambda: self._step(-STEP_S), "shift"),
+            WidgetCommand("A second on", "arrowright", lambda: self._step(STEP_S), "shift"),
+            WidgetCommand("To the beginning", "home", lambda: change(_go_to_start)),
         ]
         add_commands(gui, commands)
 

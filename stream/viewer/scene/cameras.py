@@ -1,7 +1,7 @@
 """The cameras of a run in the scene, as frustums; and their newest pictures with the detections drawn in.
 
 Pictures are not on the frustums, where they would stand between the user and the performer, but beside the scene, and behind the
-body for who looks through a camera (`behind`).
+body for who looks through a camera (`picture_plane`).
 
 Distortion is ignored for the frustums and applied where points are drawn on a picture.
 """

@@ -11,7 +11,6 @@ from config.arrays import Floats, Image
 from database.files.avatar import Avatar
 from stream.protocol.codec import encode_message
 from stream.protocol.messages import PoseMessage, RigMessage, SkeletonMessage
-from stream.viewer.scene.behind import PictureBehind
 from stream.viewer.scene.cameras import Cameras
 from stream.viewer.scene.colors import BODIES
 from stream.viewer.scene.framing import (
@@ -22,6 +21,7 @@ from stream.viewer.scene.framing import (
     set_client_viewpoint,
     set_first_viewpoint,
 )
+from stream.viewer.scene.picture_plane import PictureBehind
 from stream.viewer.scene.stage import Stage, StageOptions
 from stream.viewer.scene.world import WORLD, WorldScenery
 from stream.viewer.track import ViewerTrack

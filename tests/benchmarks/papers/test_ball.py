@@ -8,7 +8,7 @@ pytest.importorskip("sklearn", reason='needs scikit-learn: pip install "duocap[b
 from benchmarks.papers.ball import BallSearch
 from config.joints import N_JOINTS
 from reconstruct.search.examples import compute_examples
-from reconstruct.search.nearest import Query, find_nearest_examples
+from reconstruct.search.exhaustive import Query, find_nearest_examples
 from tests.support.people import person, table_of, walk
 
 SUBJECT = person("locomotion", 4)

@@ -14,8 +14,8 @@ from database.geometry.kinematics import compute_local_markers
 from database.graph.neighbours import Graph
 from database.store import PoseDatabase
 from reconstruct.search.examples import Examples
-from reconstruct.search.nearest import Query, compute_distances, find_nearest_examples
-from reconstruct.search.walk import PoseSearch
+from reconstruct.search.exhaustive import Query, compute_distances, find_nearest_examples
+from reconstruct.search.graph_search import PoseSearch
 from tests.support.people import person, table_of, walk, worn_markers
 from tools.evaluate.queries import MotionQuery
 

@@ -17,7 +17,7 @@ from calibration.solve.adjust import (
     inflate_noise,
 )
 from calibration.solve.equations import CornerObservations, FreeParameters, apply_step, compute_residual_px, state_from_rig
-from calibration.solve.initial import pack_observations
+from calibration.solve.single_camera import pack_observations
 from calibration.solve.solution import FIXED, LensModel
 from tests.calibration.solve.bundle_scenes import BOARD, pairs_of, small_problem, true_places, true_rig
 

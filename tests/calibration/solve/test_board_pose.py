@@ -13,7 +13,7 @@ from calibration.solve.board_pose import (
     refine_board_poses,
 )
 from calibration.solve.equations import CornerObservations, state_from_rig
-from calibration.solve.initial import pack_observations
+from calibration.solve.single_camera import pack_observations
 from database.geometry.rotations import compute_geodesic_rad, matrix_from_rotvec
 from tests.calibration.solve.bundle_scenes import BOARD, pairs_of, true_places, true_rig
 

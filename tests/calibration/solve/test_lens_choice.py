@@ -5,10 +5,10 @@ import numpy as np
 from calibration.camera import Camera, Rig
 from calibration.solve.adjust import IntrinsicsPrior
 from calibration.solve.equations import BundleState, FreeParameters, state_from_rig
-from calibration.solve.initial import pack_observations
+from calibration.solve.initial_values import make_weak_prior
 from calibration.solve.lens_choice import LensChoice, choose_lenses, restrict_intrinsics
+from calibration.solve.single_camera import pack_observations
 from calibration.solve.solution import FIXED, LEVELS, LensModel
-from calibration.solve.start import make_weak_prior
 from tests.calibration.solve.bundle_scenes import BOARD, SIZE, pairs_of, true_places, true_rig
 
 

@@ -12,8 +12,8 @@ from calibration.camera import Camera, Rig, compute_relative_pose
 from calibration.quality.links import find_weakest_link, measure_camera_link
 from calibration.quality.rig import judge_rig_solution
 from calibration.quality.rig_picture import draw_rig
-from calibration.solve.initial import KnownLens
 from calibration.solve.rig import solve_rig
+from calibration.solve.single_camera import KnownLens
 from calibration.solve.solution import DropReason, RigSolution
 from config.errors import CalibrationError
 from database.geometry.rotations import compute_geodesic_rad, matrix_from_rotvec

@@ -10,8 +10,8 @@ from calibration.board.views import BoardMoment, BoardView
 from calibration.quality.rig import judge_rig_solution
 from calibration.solve.board_pose import find_pose_candidates, mirror_board_pose
 from calibration.solve.equations import select_state_views, state_from_rig
-from calibration.solve.initial import KnownLens, pack_observations, unmirror_poses
 from calibration.solve.rig import solve_camera, solve_rig
+from calibration.solve.single_camera import KnownLens, pack_observations, unmirror_poses
 from calibration.solve.solution import DropReason, LensModel, describe_dropped
 from config.errors import CalibrationError
 from database.geometry.rotations import compute_geodesic_rad, matrix_from_rotvec, rotvec_from_matrix

@@ -6,8 +6,8 @@ import pytest
 from calibration.camera import Rig
 from calibration.solve.adjust import adjust_robustly
 from calibration.solve.equations import FreeParameters, state_from_rig
-from calibration.solve.initial import pack_observations
 from calibration.solve.rig import estimate_board_form
+from calibration.solve.single_camera import pack_observations
 from calibration.solve.solution import FIXED, LensModel
 from database.geometry.rotations import matrix_from_rotvec, rotvec_from_matrix
 from tests.calibration.solve.bundle_scenes import BOARD, SIZE, cramer_rao, pairs_of, true_places, true_rig

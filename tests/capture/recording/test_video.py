@@ -16,8 +16,8 @@ from capture.packets import Blobs, Frame
 from capture.recording.session import SessionVideo, read_recorded_jpegs
 from capture.recording.sink import MAX_QUEUED, VideoSink, find_free_part
 from capture.recording.video import VideoWriter
+from capture.sources.recorded_times import StampWriter, is_video_stamps, read_video_stamps
 from capture.sources.source import Facts, Stamp
-from capture.sources.timestamps import StampWriter, is_video_stamps, read_video_stamps
 from config.errors import SourceError
 from tests.support.judges import program
 from tests.support.kept import Kept

@@ -7,7 +7,7 @@ import pytest
 
 from config.joints import JOINT_INDEX
 from config.settings import SolveSettings
-from reconstruct.history import BodyState
+from reconstruct.body_state import BodyState
 from reconstruct.missing.fill_in import KEPT, LIMB, LIMBS, WEIGHTS, FillIn, HeldOutRecord
 from reconstruct.missing.pose_model import PartialFrame, PoseGaussian
 from reconstruct.models.local.model import DOFS

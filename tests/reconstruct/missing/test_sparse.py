@@ -5,7 +5,7 @@ import pytest
 
 from config.joints import JOINT_INDEX
 from database.builtin import build_person_skeleton, make_builtin_clip
-from reconstruct.history import BodyState
+from reconstruct.body_state import BodyState
 from reconstruct.missing.fill_in import LIMB, LIMBS
 from reconstruct.missing.pose_model import PartialFrame
 from reconstruct.missing.sparse import SparsePoseModel

@@ -8,7 +8,7 @@ import pytest
 from config.joints import JOINT_INDEX, N_JOINTS
 from database.builtin import build_person_skeleton
 from database.clips import Clip, slice_clip
-from reconstruct.history import BodyState
+from reconstruct.body_state import BodyState
 from reconstruct.missing.pose_model import PartialFrame
 from reconstruct.missing.style import (
     FeatureQuery,

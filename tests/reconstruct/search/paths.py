@@ -4,7 +4,7 @@ import numpy as np
 
 from database.graph.neighbours import Graph
 from reconstruct.search.examples import Examples
-from reconstruct.search.nearest import Query
+from reconstruct.search.exhaustive import Query
 
 M, D = 3, 6
 

@@ -8,9 +8,9 @@ from config.arrays import Ints
 from database.graph.neighbours import Graph
 from reconstruct.search.distances import convert_query
 from reconstruct.search.examples import Examples
+from reconstruct.search.exhaustive import Query, compute_distances, convert_raw_query
 from reconstruct.search.heap import Best, push_pose, sort_heap
 from reconstruct.search.kernels import GraphEdges, SearchProgress, WalkMemory, offer_rows, walk_graph
-from reconstruct.search.nearest import Query, compute_distances, convert_raw_query
 from tests.reconstruct.search.paths import D, ball_graph, graph_from, path, query_at
 
 

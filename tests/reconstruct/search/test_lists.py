@@ -10,9 +10,9 @@ from config.arrays import Ints
 from reconstruct.search import lists as module
 from reconstruct.search.distances import convert_query
 from reconstruct.search.examples import Examples
+from reconstruct.search.exhaustive import Query, compute_distances, convert_raw_query
 from reconstruct.search.kernels import Lists, find_nearest_in_groups, find_nearest_lists
 from reconstruct.search.lists import assign_centers, build_lists
-from reconstruct.search.nearest import Query, compute_distances, convert_raw_query
 
 M = 3
 

@@ -16,8 +16,8 @@ from database.store import PoseDatabase, open_database, write_database, write_pa
 from reconstruct.models.local.motion import compute_bend_covariance, compute_example_steps, find_example_ends, find_example_starts
 from reconstruct.search import lists
 from reconstruct.search.examples import Examples, collect_root_rotvec, compute_examples
+from reconstruct.search.exhaustive import Query, find_nearest_examples
 from reconstruct.search.index import load_search_index
-from reconstruct.search.nearest import Query, find_nearest_examples
 from tests.support.people import person, walk
 
 pytestmark = pytest.mark.kernels

@@ -9,7 +9,7 @@ from scipy.optimize import least_squares
 from calibration.camera import Rig
 from calibration.subject.subject import Subject
 from capture.packets import MarkerFrame
-from capture.stereo.labels import frame_from_view
+from capture.stereo.marker_frames import frame_from_view
 from config.arrays import Floats
 from database.geometry.kinematics import compute_local_markers
 from database.geometry.rotations import compute_geodesic_rad, matrix_from_rotvec

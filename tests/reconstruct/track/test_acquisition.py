@@ -10,8 +10,8 @@ from config.settings import Settings
 from database.builtin import build_person_skeleton, make_builtin_clip
 from database.geometry.kinematics import compute_local_markers
 from database.geometry.rotations import compute_geodesic_rad, matrix_from_rotvec
-from reconstruct.history import BodyState
-from reconstruct.labelling.upright import compute_mirror_order
+from reconstruct.acquire.upright import compute_mirror_order
+from reconstruct.body_state import BodyState
 from reconstruct.search.examples import Examples, compute_examples
 from reconstruct.track.acquisition import Acquirer, Acquisition, FrameOf
 from reconstruct.track.estimator import Estimator

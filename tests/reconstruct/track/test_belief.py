@@ -13,7 +13,7 @@ from config.settings import SolveSettings
 from database.geometry.kinematics import compute_local_markers
 from database.geometry.rigid import RigidMotion
 from database.geometry.rotations import compute_geodesic_rad, matrix_from_rotvec, rotvec_between
-from reconstruct.history import BodyState
+from reconstruct.body_state import BodyState
 from reconstruct.models.local.gaussian import NeighbourGaussians
 from reconstruct.models.local.model import DOFS, FULL, LocalModel, Quadratic
 from reconstruct.observations import observations_from_markers

@@ -14,8 +14,8 @@ from tests.support.files.takes import write_clip
 from tests.support.people import walk
 from tools.commands.evaluate.clips import ClipPart, measure_clips
 from tools.commands.evaluate.options import ClipOptions
-from tools.evaluate.alike import without_clips
-from tools.evaluate.sets import QUICK
+from tools.evaluate.clip_sets import QUICK
+from tools.evaluate.similar_motions import without_clips
 
 
 def bent(clip: Clip) -> Clip:

@@ -19,7 +19,7 @@ from reconstruct.pipeline import Pipeline
 from reconstruct.pose import Pose
 from tests.support.ports import free_address
 from tests.tools.commands.walked import made_walk
-from tools.run import live
+from tools.run import factories as live
 from tools.run.run import LiveRun, run_live
 
 

@@ -18,7 +18,7 @@ from calibration.formats.rig_toml import read_rig_toml, write_rig_toml
 from calibration.world import move_rig
 from capture.recording.session import list_recording_parts, read_recorded_jpegs
 from capture.sockets.wire import decode_blobs
-from capture.sources.timestamps import read_video_stamps
+from capture.sources.recorded_times import read_video_stamps
 from config.errors import DuocapError
 from config.loading import load_settings
 from database.geometry.rigid import RigidMotion

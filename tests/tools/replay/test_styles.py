@@ -22,7 +22,7 @@ from tests.reconstruct.process.test_reconstruction import Record
 from tests.support.people import front_rig, person, seen_pair, t_pose_clip, table_of, walk, worn_markers
 from tests.support.performances import Performance
 from tools.replay.styles import DELAY_NS, PipelineStyles, ReplayStyles
-from tools.run.live import open_session_style
+from tools.run.factories import open_session_style
 
 N, UNSEEN_FROM = 130, 80
 MS = 1_000_000

@@ -18,7 +18,7 @@ from tests.support import fakes
 from tests.support.cameras.mjpeg import MjpegServer, encoded
 from tests.support.ports import free_port
 from tools.run.cameras import plan_camera
-from tools.run.live import open_sink
+from tools.run.factories import open_sink
 from tools.run.supervisor import Supervisor, choose_session_name
 
 SIZE = (320, 240)

@@ -17,9 +17,9 @@ from tools.calibrate.body import BodyTask
 from tools.project_file import ProjectFile, read_project_file
 from tools.run.parts import ProcessFaultError
 from tools.start import rig as rig_step
-from tools.start.desk import Child, Desk, StepError
 from tools.start.record import choose_take_name
 from tools.start.start import NEW_FOLDER, StartSession, choose_project_folder
+from tools.start.step import Child, StepContext, StepError
 
 
 class Page:
@@ -68,11 +68,11 @@ class Bench:
 
     def __init__(self, monkeypatch: pytest.MonkeyPatch, **values: object) -> None:
         monkeypatch.setattr("tools.start.cameras.list_sources", lambda settings, folder: ["C920", "left.avi"])
-        monkeypatch.setattr("tools.start.cameras.CameraLook", Look)
+        monkeypatch.setattr("tools.start.cameras.LivePicture", Look)
         self.page = Page()
         project = ProjectFile(**values)  # type: ignore[arg-type]
-        self.desk = Desk(load_settings(), project, self.page, lambda words: None)  # type: ignore[arg-type]
-        self.session = StartSession(self.desk)
+        self.context = StepContext(load_settings(), project, self.page, lambda words: None)  # type: ignore[arg-type]
+        self.session = StartSession(self.context)
         self.session.turn()
 
     def press(self, button: str, **values: Value) -> StepForm:
@@ -170,7 +170,7 @@ def test_the_board_is_handed_out_and_calibrated_with(monkeypatch: pytest.MonkeyP
     assert "1 videos of the board for 2 cameras" in form.error
     bench.press("board", board="chessboard:7x5:30", videos="a.avi, b.avi")
     assert done == [(["a.avi", "b.avi"], "chessboard:7x5:30")] and bench.page.step == "performer"
-    assert bench.desk.project.board == "chessboard:7x5:30"
+    assert bench.context.project.board == "chessboard:7x5:30"
 
 
 def test_the_body_calibrates_where_landmarks_are_installed(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -180,8 +180,8 @@ def test_the_body_calibrates_where_landmarks_are_installed(monkeypatch: pytest.M
     assert bench.page.form is not None and "body" not in [button.key for button in bench.page.form.buttons]
     monkeypatch.setattr(rig_step, "has_weights", lambda model: True)
     monkeypatch.setattr(rig_step, "find_spec", lambda name: True)
-    monkeypatch.setattr(Desk, "choose_landmarks", lambda desk: desk.settings)
-    monkeypatch.setattr(Desk, "open_guide", lambda desk, title: nullcontext())
+    monkeypatch.setattr(StepContext, "choose_landmarks", lambda context: context.settings)
+    monkeypatch.setattr(StepContext, "open_guide", lambda context, title: nullcontext())
     monkeypatch.setattr(rig_step, "is_recorded", lambda source: True)
     report = QualityReport(())
 
@@ -223,9 +223,9 @@ def test_vmc_is_kept_for_every_run(monkeypatch: pytest.MonkeyPatch) -> None:
     bench = Bench(monkeypatch)
     bench.go("send")
     bench.press("keep", program="VSeeFace", vmc=True)
-    assert bench.desk.project.vmc == ("vseeface",) and bench.page.rows[-1].result == "vseeface"
+    assert bench.context.project.vmc == ("vseeface",) and bench.page.rows[-1].result == "vseeface"
     bench.press("keep", program="VSeeFace", vmc=False)
-    assert bench.desk.project.vmc == ()
+    assert bench.context.project.vmc == ()
 
 
 def test_a_take_gets_a_free_name_and_never_replaces_one(tmp_path: Path) -> None:

@@ -14,8 +14,8 @@ import numpy as np
 
 from calibration.board.pattern import Board
 from capture.recording.session import is_session, open_session_videos
+from capture.sources.recorded_times import read_timestamps
 from capture.sources.source import Source, open_source
-from capture.sources.timestamps import read_timestamps
 from config.arrays import Floats
 from config.errors import SourceError
 from config.units import NS_PER_S

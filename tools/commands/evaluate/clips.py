@@ -32,8 +32,8 @@ def find_parts(asked: ClipOptions) -> list[ClipPart]:
 
     Raises DuocapError: both clips and sets are given, an unknown name, or a clip whose folder is missing.
     """
+    from tools.evaluate.clip_sets import stems_of
     from tools.evaluate.protocol import named_clip, protocol_database, set_clip
-    from tools.evaluate.sets import stems_of
 
     if asked.clip and asked.sets:
         raise DatabaseError("--clip and --clips exclude each other; give one of them")

@@ -16,7 +16,7 @@ from tools.commands.options import Headless, LandmarkModel, Model, RecordFile, V
 
 if TYPE_CHECKING:
     from stream.publish.fanout import OutputFactory
-    from tools.run.prepared import PreparedProcesses
+    from tools.run.child_start import PreparedProcesses
 
 RECONSTRUCTION = ("reconstruct.process.main",)  # imported by the demo's processes while the performer is calibrated
 CAMERA = ("capture.process.camera", "capture.sources.simulated.camera")
@@ -45,7 +45,7 @@ class DemoOptions:
 @add_settings_options
 def demo(settings: Settings, options: DemoOptions) -> None:
     """Track a simulated performer before simulated cameras, in real time; report how well it went."""
-    from tools.run.prepared import PreparedProcesses
+    from tools.run.child_start import PreparedProcesses
 
     outputs, record = create_vmc_outputs(options.vmc), check_recording_file(options.record)
     has_markers = options.markers != "none"

@@ -116,7 +116,7 @@ def _imported(options: ExportOptions) -> "Take":
 
 def _smoothed(motion: "RecordedMotion", window_s: float) -> "Take":
     """Return the take, smoothed if so wanted."""
-    from reconstruct.finish.smoother import smooth_poses
+    from reconstruct.finish.take_smoother import smooth_poses
 
     return motion.take() if window_s == 0.0 else motion.take(smooth_poses(motion.poses, motion.subject, window_s))
 

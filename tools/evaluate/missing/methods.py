@@ -18,8 +18,8 @@ from capture.packets import MarkerFrame
 from config.arrays import Floats
 from config.settings import Settings
 from database.geometry.rotations import matrix_from_rotvec
+from reconstruct.body_state import BodyState
 from reconstruct.constraints import Constraints, Handles, RootConstraint
-from reconstruct.history import BodyState
 from reconstruct.missing.fill_in import FillIn, HeldOutRecord
 from reconstruct.missing.pose_model import PoseModel
 from reconstruct.missing.sparse import SparsePoseModel
@@ -31,7 +31,7 @@ from reconstruct.models.style.synthesis.synthesizer import PastFeatures, Synthes
 from reconstruct.observations import observations_from_markers
 from reconstruct.search.index import SearchIndex
 from reconstruct.track.estimator import Estimator
-from tools.evaluate.past import VELOCITY_GAIN, VELOCITY_SHARE, MotionHistory
+from tools.evaluate.constant_velocity import VELOCITY_GAIN, VELOCITY_SHARE, MotionHistory
 from tools.evaluate.queries import FPS, RIG, MotionQuery
 
 FILLED_SIGMA_M = 0.05  # of a marker whose position is held or interpolated

@@ -21,9 +21,9 @@ from database.clips import Clip, slice_clip
 from database.geometry.kinematics import compute_forward_kinematics
 from database.marker_files.c3d import C3dPoints, read_c3d
 from tools.evaluate.asf_angles import AsfAngles, asf_angles
-from tools.evaluate.given import read_markers
 from tools.evaluate.protocol import protocol_clip, query_path, read_query
 from tools.evaluate.queries import FPS, MotionQuery, marker_positions, query_from_clip
+from tools.evaluate.user_clips import read_markers
 
 STEM = "02_05"
 BEHAVIOUR, GIVEN = "boxing, Vicon", "given, Vicon"

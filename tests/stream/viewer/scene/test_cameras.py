@@ -15,10 +15,10 @@ from config.settings import CAMERA_NAMES
 from database.geometry.rotations import matrix_from_quaternion
 from reconstruct.pose import TrackingState
 from stream.protocol.messages import MarkerReading, StatusMessage
-from stream.viewer.scene.behind import compute_picture_plane, compute_undistortion
 from stream.viewer.scene.cameras import Cameras, draw_overlay, frustum_from_camera
 from stream.viewer.scene.colors import EXCHANGED, LEFT, MEASURED
 from stream.viewer.scene.framing import camera_from_reading
+from stream.viewer.scene.picture_plane import compute_picture_plane, compute_undistortion
 from stream.viewer.videos import SeenPicture
 from tests.support.viewer.stage_motion import as_state, performer, poses_of, skeleton_and_rig
 from tests.support.waiting import wait_until

@@ -14,7 +14,7 @@ from calibration.board.pattern import Board
 from calibration.camera import Rig
 from calibration.formats.rig_toml import read_rig_toml, write_rig_toml
 from capture.recording.video import VideoWriter
-from capture.sources.timestamps import StampWriter
+from capture.sources.recorded_times import StampWriter
 from config.arrays import Image
 from tests.support.board_scenes import Look, render_board, scene_views, usual_rig
 from tests.support.commands import Result, duocap

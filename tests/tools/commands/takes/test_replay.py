@@ -13,7 +13,7 @@ import pytest
 
 from calibration.formats.rig_file import read_rig, write_rig_file
 from capture.recording.recording import CaptureRecording, RecordingSpec
-from capture.sources.timestamps import read_timestamps
+from capture.sources.recorded_times import read_timestamps
 from config.errors import DuocapError
 from config.joints import JOINTS
 from config.markers import read_marker_set
