@@ -88,14 +88,14 @@ def count_fitting_workers() -> int:
 
     Raises ClusterError.
     """
-    _check_dask()
+    check_dask()
     from dask.system import CPU_COUNT
     from distributed.system import MEMORY_LIMIT
 
     return max(1, min(int(CPU_COUNT), min(psutil.virtual_memory().available, int(MEMORY_LIMIT)) // NEED_BYTES))
 
 
-def _check_dask() -> None:
+def check_dask() -> None:
     """Raise ClusterError where the extra is not installed."""
     if not has_dask():
         raise ClusterError('shared work needs Dask: pip install "duocap[cluster]"')
@@ -189,7 +189,7 @@ class Workers:
 @contextmanager
 def open_workers(plan: WorkerPlan) -> Iterator[Workers]:
     """Open workers while the block runs. Raises ClusterError."""
-    _check_dask()
+    check_dask()
     import dask
     import distributed  # sets the levels of its logs
 

@@ -26,7 +26,7 @@ from tools.batch.record import (
 from tools.batch.report import FAILED, SUMMARY, TaskRow, write_batch_reports
 from tools.batch.send import SentFiles, send_contents
 from tools.batch.task import FIRST, BatchTask
-from tools.cluster import LostError, WorkerPlan, Workers, list_own_versions, open_workers
+from tools.cluster import LostError, WorkerPlan, Workers, check_dask, list_own_versions, open_workers
 
 MAX_TRIES: Final = 20  # of a task on workers that do not see its files, or are still to be sent them
 Tell = Callable[[str], None]
@@ -99,6 +99,8 @@ def run_batch(
             else:
                 todo.append(task)
         lost = ""
+        if todo:
+            check_dask()  # before anything is written
         try:
             if todo:
                 _run_all(job, todo, plan, versions, failed, tell, progress, send)
