@@ -7,7 +7,6 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from tests.reconstruct.finish.test_filter import FRAME_S, SUBJECT, pose_at
 
 from config.joints import N_JOINTS
 from database.geometry.rotations import compute_geodesic_rad, matrix_from_rotvec, rotvec_from_matrix
@@ -16,6 +15,7 @@ from reconstruct.pose import Pose, TrackingState
 from stream.protocol.codec import decode_message, encode_message
 from stream.protocol.compose import compose_pose_message, compose_skeleton_message
 from stream.protocol.messages import PoseMessage
+from tests.reconstruct.finish.test_output_filter import FRAME_S, SUBJECT, pose_at
 from tests.support.people import bent_pose, worn_markers
 
 TURN = np.array([0.4, -1.5, 0.9])

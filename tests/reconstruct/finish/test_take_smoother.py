@@ -6,7 +6,6 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from tests.reconstruct.finish.test_filter import FRAME_S, SUBJECT, joints_of, pose_at, trembling
 
 from config.arrays import Floats
 from config.joints import N_JOINTS
@@ -14,6 +13,7 @@ from database.geometry.kinematics import compute_forward_kinematics
 from database.geometry.rotations import matrix_from_rotvec
 from reconstruct.finish.take_smoother import drop_excursions, find_segments, fit_local_quadratic, smooth_poses
 from reconstruct.pose import JointSource, Pose, TrackingState
+from tests.reconstruct.finish.test_output_filter import FRAME_S, SUBJECT, joints_of, pose_at, trembling
 from tests.support.people import bent_pose, worn_markers
 
 

@@ -2,10 +2,10 @@
 
 import numpy as np
 import pytest
-from tests.reconstruct.finish.test_filter import SUBJECT, trembling
 
 from config.errors import DuocapError
 from config.settings import Settings
+from tests.reconstruct.finish.test_output_filter import SUBJECT, trembling
 from tests.support.people import front_rig
 from tools.replay.replay import ReplayResult, disable_live_filter, smooth_result
 
