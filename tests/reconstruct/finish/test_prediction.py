@@ -113,7 +113,7 @@ def test_whatever_comes_no_nan_leaves(frames: list[tuple[TrackingState, float, f
     predictor, seconds = Predictor(0.033, SUBJECT), 0.0
     for state, angle, x, ms in frames:
         seconds += ms * 1e-3
-        pose, _ = predictor.step(pose_at(seconds, np.full((N_JOINTS, 3), angle), np.array([x, 0.0, -x]), state))
+        pose, _ = predictor.step(replace(pose_at(seconds, np.full((N_JOINTS, 3), angle), np.array([x, 0.0, -x])), state=state))
         assert np.isfinite(pose.rotvec).all() and np.isfinite(pose.root_m).all() and np.isfinite(pose.marker_m).all()
 
 

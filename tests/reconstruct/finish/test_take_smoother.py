@@ -13,8 +13,9 @@ from database.geometry.kinematics import compute_forward_kinematics
 from database.geometry.rotations import matrix_from_rotvec
 from reconstruct.finish.take_smoother import drop_excursions, find_segments, fit_local_quadratic, smooth_poses
 from reconstruct.pose import JointSource, Pose, TrackingState
-from tests.reconstruct.finish.test_output_filter import FRAME_S, SUBJECT, joints_of, pose_at, trembling
+from tests.reconstruct.finish.test_output_filter import FRAME_S, SUBJECT, pose_at, trembling
 from tests.support.people import bent_pose, worn_markers
+from tests.support.poses import joints_of
 
 
 def swinging(n: int, uneven: bool = False) -> list[Pose]:
@@ -43,7 +44,7 @@ def lost(poses: list[Pose], frames: range, state: TrackingState = TrackingState.
 
 
 def error_m(poses: list[Pose], truth: list[Pose]) -> Floats:
-    return np.asarray(np.linalg.norm(joints_of(poses) - joints_of(truth), axis=2))
+    return np.asarray(np.linalg.norm(joints_of(SUBJECT, poses)[1] - joints_of(SUBJECT, truth)[1], axis=2))
 
 
 def test_no_window_is_the_very_poses() -> None:
@@ -87,13 +88,15 @@ def test_there_is_no_lag() -> None:
     end = poses[-1].t_capture_ns
     mirrored = [replace(p, t_capture_ns=end - p.t_capture_ns) for p in poses[::-1]]
     np.testing.assert_allclose(
-        joints_of(smooth_poses(mirrored, SUBJECT))[::-1], joints_of(smooth_poses(poses, SUBJECT)), atol=1e-5
+        joints_of(SUBJECT, smooth_poses(mirrored, SUBJECT))[1][::-1],
+        joints_of(SUBJECT, smooth_poses(poses, SUBJECT))[1],
+        atol=1e-5,
     )
 
 
 def test_still_bodies_are_smoothed_more() -> None:
     poses = trembling(200)
-    before, after = (np.diff(joints_of(p), axis=0).std() for p in (poses, smooth_poses(poses, SUBJECT)))
+    before, after = (np.diff(joints_of(SUBJECT, p)[1], axis=0).std() for p in (poses, smooth_poses(poses, SUBJECT)))
     assert after < 0.25 * before
 
 
@@ -188,7 +191,7 @@ def test_whatever_comes_no_nan_leaves(frames: list[tuple[TrackingState, float, f
     poses, seconds = [], 0.0
     for state, angle, x, ms in frames:
         seconds += ms * 1e-3
-        poses.append(pose_at(seconds, np.full((N_JOINTS, 3), angle), np.array([x, 0.0, -x]), state))
+        poses.append(replace(pose_at(seconds, np.full((N_JOINTS, 3), angle), np.array([x, 0.0, -x])), state=state))
     given = smooth_poses(poses, SUBJECT)
     assert len(given) == len(poses)
     for before, after in zip(poses, given, strict=True):
