@@ -164,13 +164,20 @@ class Browser:
         self.call("DOM.setFileInputFiles", files=[str(file)], objectId=found)
 
     def _click_found(self, find: str) -> None:
-        """Click the middle of the element `e` that a script finds."""
+        """Click the middle of the element `e` that a script finds, once it stays in its place: pages are laid out in turns."""
         script = (
             f"(() => {{ {find} if (!e) return null; e.scrollIntoView({{block: 'nearest'}}); const r = e.getBoundingClientRect();"
             "return [r.x + r.width / 2, r.y + r.height / 2]; })()"
         )
-        self.wait(find, lambda: self.evaluate(script) is not None)
-        self.click_at(*self.evaluate(script))
+        places: list[Any] = [None]
+
+        def rests() -> bool:
+            """Look where it is; return whether that is where it was before."""
+            places.append(self.evaluate(script))
+            return places[-1] is not None and places[-1] == places[-2]
+
+        self.wait(find, rests)
+        self.click_at(*places[-1])
 
     def mouse(self, kind: str, x: float, y: float, buttons: int) -> None:
         self.call("Input.dispatchMouseEvent", type=kind, x=x, y=y, button="left", buttons=buttons, clickCount=1)
