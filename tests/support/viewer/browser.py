@@ -126,9 +126,20 @@ class Browser:
             time.sleep(0.1)
 
     def click(self, selector: str, text: str) -> None:
-        """Click the first element of a kind that reads so."""
-        kind, reads = json.dumps(selector), json.dumps(text)
-        self._click_found(f"const e = [...document.querySelectorAll({kind})].find(e => e.innerText.trim() === {reads});")
+        """Click the element of a kind that reads so."""
+        x, y = self._middle(selector, text)
+        self.mouse("mousePressed", x, y, 1)
+        self.mouse("mouseReleased", x, y, 0)
+
+    def _middle(self, selector: str, text: str) -> tuple[float, float]:
+        script = (
+            f"(() => {{ const e = [...document.querySelectorAll({json.dumps(selector)})]"
+            f".find(e => e.innerText.trim() === {json.dumps(text)}); if (!e) return null; e.scrollIntoView({{block: 'nearest'}});"
+            "const r = e.getBoundingClientRect(); return [r.x + r.width / 2, r.y + r.height / 2]; })()"
+        )
+        self.wait(f"{selector} {text!r}", lambda: self.evaluate(script) is not None)
+        x, y = self.evaluate(script)
+        return x, y
 
     def click_at(self, x: float, y: float) -> None:
         """Click a point of the page [px]."""
@@ -164,20 +175,13 @@ class Browser:
         self.call("DOM.setFileInputFiles", files=[str(file)], objectId=found)
 
     def _click_found(self, find: str) -> None:
-        """Click the middle of the element `e` that a script finds, once it stays in its place: pages are laid out in turns."""
+        """Click the middle of the element `e` that a script finds."""
         script = (
             f"(() => {{ {find} if (!e) return null; e.scrollIntoView({{block: 'nearest'}}); const r = e.getBoundingClientRect();"
             "return [r.x + r.width / 2, r.y + r.height / 2]; })()"
         )
-        places: list[Any] = [None]
-
-        def rests() -> bool:
-            """Look where it is; return whether that is where it was before."""
-            places.append(self.evaluate(script))
-            return places[-1] is not None and places[-1] == places[-2]
-
-        self.wait(find, rests)
-        self.click_at(*places[-1])
+        self.wait(find, lambda: self.evaluate(script) is not None)
+        self.click_at(*self.evaluate(script))
 
     def mouse(self, kind: str, x: float, y: float, buttons: int) -> None:
         self.call("Input.dispatchMouseEvent", type=kind, x=x, y=y, button="left", buttons=buttons, clickCount=1)
@@ -215,6 +219,14 @@ class Browser:
         image = cv2.imdecode(np.frombuffer(self.picture(clip), np.uint8), cv2.IMREAD_COLOR)
         assert image is not None
         return np.asarray(image[..., ::-1])
+
+    def frames_hz(self, seconds: float) -> float:
+        """Return the frames a second that the page draws."""
+        script = (
+            "new Promise(done => { let n = 0; const t0 = performance.now(); const f = () => { n++; const t = performance.now();"
+            f"t - t0 > {1000 * seconds} ? done(1000 * n / (t - t0)) : requestAnimationFrame(f); }}; requestAnimationFrame(f); }})"
+        )
+        return float(self.evaluate(script))
 
 
 def _beside(label: str) -> str:
