@@ -93,7 +93,7 @@ class StartSession:
     """The steps of a context, one of them open."""
 
     def __init__(self, context: StepContext) -> None:
-        self._desk = context
+        self._context = context
         self._steps: dict[str, StartStep] = {
             "cameras": CamerasStep(),
             "rig": RigStep(),
@@ -119,7 +119,7 @@ class StartSession:
 
     def turn(self) -> None:
         """Do what was pressed, and show how things stand."""
-        context, step = self._desk, self._steps[self._opened]
+        context, step = self._context, self._steps[self._opened]
         for pressed in context.page.take_pressed():
             self._obey(pressed)
             step, self._rows_due_s = self._steps[self._opened], 0.0
@@ -137,7 +137,7 @@ class StartSession:
         """Return the steps with how far they are."""
         rows = []
         for key, step in self._steps.items():
-            missing, result = step.find_missing(self._desk.project), step.find_result(self._desk.project)
+            missing, result = step.find_missing(self._context.project), step.find_result(self._context.project)
             state = StepState.WAITING if missing else StepState.DONE if result else StepState.READY
             rows.append(StepRow(key, step.title, state, missing or result))
         return rows
@@ -152,11 +152,11 @@ class StartSession:
         if pressed.step != self._opened:
             return
         try:
-            if step.find_missing(self._desk.project):
-                raise DuocapError(f"{step.title} comes {step.find_missing(self._desk.project)}; do that step first")
+            if step.find_missing(self._context.project):
+                raise DuocapError(f"{step.title} comes {step.find_missing(self._context.project)}; do that step first")
             if pressed.button not in ("add", "search"):
                 step.leave()
-            self._done = step.press(self._desk, pressed.button, pressed.values)
+            self._done = step.press(self._context, pressed.button, pressed.values)
         except PartLeftError:
             self._done = "left before its end; nothing was changed"
         except DuocapError as error:
@@ -164,8 +164,8 @@ class StartSession:
         except ProcessFaultError as error:
             log.exception("a part of the start page failed")
             self._error = f"{error}; that is a fault of duocap's, or the machine is too busy: end other programs and try again"
-        if self._desk.wanted and not self._error:
-            wanted, self._desk.wanted = self._desk.wanted, ""
+        if self._context.wanted and not self._error:
+            wanted, self._context.wanted = self._context.wanted, ""
             done, self._done = self._done, ""
             self._open(wanted)
             self._done = done
