@@ -32,6 +32,7 @@ sys.addaudithook(hook)
 if full:
     import resource
     resource.setrlimit(resource.RLIMIT_FSIZE, (int(full), int(full)))
+    sys.dont_write_bytecode = True  # Python would keep the first half of a module that it compiles now, and read it ever after
 """
 
 
