@@ -150,12 +150,13 @@ def _report_step(report: Report, done: int, total: int, step: int, energy: float
 
 
 def split_windows(n_frames: int, fps: float) -> list[tuple[int, int]]:
-    """Return half-open ranges of frames that are solved one after the other."""
+    """Return half-open ranges of frames that are solved one after the other, of one length, shared out evenly."""
     if n_frames <= LONGEST_S * fps:
         return [(0, n_frames)]
     length, step = round(WINDOW_S * fps), round((WINDOW_S - OVERLAP_S) * fps)
     n = int(np.ceil((n_frames - length) / step)) + 1
-    return [(k * step, min(k * step + length, n_frames)) for k in range(n)]
+    firsts = np.rint(np.linspace(0.0, n_frames - length, n)).astype(int)
+    return [(first, first + length) for first in firsts.tolist()]
 
 
 def build_window_problem(problem: MotionProblem, a: int, b: int, motion: Floats) -> MotionProblem:

@@ -207,6 +207,7 @@ def test_ctrl_c_keeps_the_motion_so_far(walk, field):
 def test_long_motion_is_solved_in_windows_that_go_on_where_the_last_one_was():
     ranges = split_windows(400, FPS)
     assert ranges[0][0] == 0 and ranges[-1][1] == 400 and all(b[0] < a[1] for a, b in pairwise(ranges))
+    assert len({stop - first for first, stop in ranges}) == 1  # a short last one could not move the foot that it begins on
     assert split_windows(60, FPS) == [(0, 60)]
 
 
