@@ -250,14 +250,16 @@ def _build_problem(task: AnimateTask, files: MotionFiles, learned: ForceField) -
 def _build_key_pose(asked: KeyAsked, files: MotionFiles, script: MotionScript, around: Surroundings) -> KeyPose:
     """Return a key pose on the ground where it is wanted."""
     row = files.row(asked.file, asked.at_s)
-    q = files[asked.file].q[row].copy()
+    motion = files[asked.file]
+    q = motion.q[row].copy()
     if asked.turn_deg:
         R = rotation_about((0.0, 1.0, 0.0), np.radians(asked.turn_deg))
         q[3:7] = quaternion_from_matrix(R @ matrix_from_quaternion(q[3:7]))
     if asked.place_m is not None:
         q[[0, 2]] = asked.place_m
     q[1] += asked.above_m + float(around.height_m(q[0], q[2]))
-    return KeyPose(round(asked.time_s * script.fps), q, asked.free_place)
+    known = motion.parts.any() and asked.above_m == 0.0  # single poses have no contacts
+    return KeyPose(round(asked.time_s * script.fps), q, asked.free_place, motion.parts[row] if known else None)
 
 
 def _build_path(asked: PathAsked, files: MotionFiles, script: MotionScript, dynamics: Dynamics) -> KeyPath:

@@ -51,11 +51,18 @@ class SynthesisWeights:
 
 @dataclass(frozen=True, slots=True)
 class KeyPose(ReadOnlyArrays):
-    """A configuration (95,) that the motion has in a frame; free_place: wherever the hips are in the plane."""
+    """A pose that the motion has in a frame.
+
+    Attributes:
+        q: configuration, (95,).
+        free_place: wherever the hips are in the plane.
+        parts: parts of the feet that carry weight in it, (2, 3); None: unknown.
+    """
 
     frame: int
     q: Floats
     free_place: bool = False
+    parts: Bools | None = None
 
 
 @dataclass(frozen=True, slots=True)
