@@ -38,7 +38,7 @@ from reconstruct.track.landmarks import mark_absent
 from reconstruct.track.paths import Delay
 from reconstruct.track.publish import estimate_errors, judge_tracking_state
 from reconstruct.track.tracker import TrackedMoment, Tracker
-from reconstruct.warm import project_tpose, warm_estimator
+from reconstruct.warm import project_tpose, repeat_views, warm_estimator
 
 Clock = Callable[[], int]
 HELD_M_S = 0.5  # by which the expected error of a held pose grows
@@ -102,8 +102,8 @@ class Pipeline:
         views = project_tpose(self.rig, self.subject) if views is None else views
         clock, self.clock = self.clock, _return_zero_clock
         fills_in = self._estimator.joins_models and (self.settings.fill.uses_style or self._dictionary is not None)
-        for _ in range(3):
-            pose = self.step(views)
+        for later in repeat_views(views, 3):
+            pose = self.step(later)
         warm_estimator(self._estimator, self.rig, fills_in)
         self._finish.warm(pose)
         self._view_acquirer.acquire(self.rig.cameras[0], views[0].points_px)

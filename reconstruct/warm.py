@@ -1,6 +1,7 @@
 """Views and markers of the T-pose, to run every kernel once before a process says that it is ready."""
 
 from dataclasses import replace
+from functools import partial
 
 import numpy as np
 
@@ -33,6 +34,21 @@ def project_tpose(rig: Rig, subject: Subject) -> Views:
         if not markers.worn.all():
             views[c] = replace(views[c], landmarks=_build_landmarks(image_px, markers))
     return Views(tuple(views))
+
+
+def repeat_views(views: Views, count: int) -> list[Views]:
+    """Return views in so many moments that follow each other; one camera sees one blob more, which is of no marker."""
+    stray = _build_blobs(0, np.ones((1, 2)))
+
+    def later(k: int, camera: int, blobs: Blobs) -> Blobs:
+        """Return the blobs of a camera in a moment."""
+        if camera == 0:
+            pairs = ((each.points_px, each.area_px, each.color_rgb, each.sigma_px) for each in (blobs, stray))
+            points_px, area_px, color_rgb, sigma_px = map(np.concatenate, zip(*pairs, strict=True))
+            blobs = replace(blobs, points_px=points_px, area_px=area_px, color_rgb=color_rgb, sigma_px=sigma_px)
+        return replace(blobs, t_capture_ns=k * FRAME_NS)
+
+    return [views.changed(partial(later, k)) for k in range(count)]
 
 
 def warm_estimator(estimator: Estimator, rig: Rig, fills_in: bool) -> None:

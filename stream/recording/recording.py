@@ -156,6 +156,11 @@ class JournalledRun:
     notes: tuple[str, ...]
     index: _MessageIndex
 
+    @property
+    def holds_poses(self) -> bool:
+        """Whether a pose was published: a run may end, or be started again, before the first."""
+        return len(self.index.rows_of("pose")) > 0
+
     def journal(self) -> Iterator[JournalEntry]:
         """Return the entries of the journal."""
         return self.index.journal()

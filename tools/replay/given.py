@@ -41,7 +41,7 @@ def read_journal_parts(session: OpenedSession) -> Iterator[tuple[Iterable[Given]
         other = [name for name in SAME_BITS if opened.metadata.get(f"version.{name}") != list_versions().get(name)]
         if other and takes:
             log.warning("%s was recorded with another %s; the last bits may differ", file, ", ".join(other))
-        yield read_journal(opened.journal()), open_recording(file) if takes else None
+        yield read_journal(opened.journal()), open_recording(file) if opened.holds_poses else None
 
 
 def detect_video_parts(session: OpenedSession) -> Iterator[tuple[Iterable[Given], Recording | None]]:
