@@ -61,6 +61,8 @@ PAGE = PaperPage(
             "100 active poses of 500, three dimensions; the paper's 23 frames a second are of a 2.8 GHz Pentium 4.",
             "style-switches",
             compare_switches,
+            why="Over 632 poses annealing makes no difference, with points or image points; the paper's f is 7 % worse.",
+            count=160,
         ),
     ),
     ABOUT,
