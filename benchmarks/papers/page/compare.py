@@ -209,6 +209,19 @@ def compare_balls(rows: Sequence[Row]) -> list[Comparison]:
     return found
 
 
+def compare_sizes(rows: Sequence[Row]) -> list[Comparison]:
+    """Return poses examined for a query by the size of the database, and how much faster that is than to try all."""
+    found = []
+    for row in rows:
+        found.append(Comparison(f"{row['poses']} poses, examined", None, None, row["examined"], digits=0))
+        found.append(
+            Comparison(
+                f"{row['poses']} poses, times as fast as trying all", None, None, row["exhaustive us"] / row["us"], digits=0
+            )
+        )
+    return found
+
+
 def compare_mixture(rows: Sequence[Row]) -> list[Comparison]:
     """Return degrees by what the database holds."""
     found = []
