@@ -19,7 +19,7 @@ from reconstruct.models.physics.dynamics import Dynamics, poses_from_configurati
 from reconstruct.models.physics.field.field import ForceField
 from reconstruct.models.physics.field.file import SUFFIX, read_field
 from reconstruct.models.physics.field.prepare import prepare_field_motion, prepare_field_poses
-from reconstruct.models.physics.field.state import STANDARD_GRAVITY, compute_units
+from reconstruct.models.physics.field.state import compute_similar_tempo, compute_units
 from reconstruct.models.physics.field.train import FPS, FieldMotion
 from reconstruct.models.physics.synthesis.animate import AnimateOptions, animate_motion
 from reconstruct.models.physics.synthesis.energy import MotionEnergy
@@ -45,7 +45,6 @@ UNLIKE = 3.0  # distance of the nearest example from which on the user is told
 ALLOWED_RESIDUAL, ALLOWED_KEY_M, ALLOWED_SLIDE_M, ALLOWED_FLOAT_M = 0.02, 0.02, 0.001, 0.01
 BALLS = tuple(JOINT_INDEX[f"{side}Toes"] for side in FEET)
 TEMPOS = (0.8, 1.0, 1.25)
-SLOWEST = 0.2
 TALLER = 0.15  # of the height, between the body and that of the field
 
 
@@ -144,7 +143,7 @@ def animate_script(task: AnimateTask, progress: Callable[[int, int], None] = lam
     """
     if task.script.tempo is not None:
         return _animate_at_tempo(task, progress)
-    similar = max(np.sqrt(task.script.gravity / STANDARD_GRAVITY), SLOWEST)
+    similar = compute_similar_tempo(task.script.gravity)
     around = sorted({1.0, *(float(f * c) for f in (1.0, similar) for c in TEMPOS)})
     best: Animation | None = None
     for k, tempo in enumerate(around):

@@ -30,10 +30,9 @@ from reconstruct.models.physics.field.examples import (
     sample_configurations,
 )
 from reconstruct.models.physics.field.graph import STEP_S, MotionGraph
-from reconstruct.models.physics.field.state import STANDARD_GRAVITY
+from reconstruct.models.physics.field.state import compute_similar_tempo
 
 TEMPOS = (0.85, 1.0, 1.18)  # of the examples, about the usual one and that of dynamic similarity
-SLOWEST = 0.2
 BRANCHES = 4  # chains kept that end with the same step
 WAY_M = 0.3  # a second this far off a way counts 1
 STEADY_M_S, STEADY_RAD_S = 0.4, 0.5  # deviations of mean speed and turning of the rest of a chain from those of its beginning
@@ -98,8 +97,7 @@ def find_nearest_chain(
         ground: what bears the body.
         way_m: where its hips go at equal times, (K, 2) [m] in the plane, None for anywhere.
     """
-    similar = np.sqrt(ground.gravity_m_s2 / STANDARD_GRAVITY)  # dynamic similarity: the same steps in this gravity
-    tempos = sorted({tempo * usual for tempo in TEMPOS for usual in (1.0, max(similar, SLOWEST))})
+    tempos = sorted({tempo * usual for tempo in TEMPOS for usual in (1.0, compute_similar_tempo(ground.gravity_m_s2))})
     (begin, end), begin_to_end = find_nearest_stretch(graph.bank, first, last, seconds, wanted)  # to the frame, at any tempo
     n = max(1, round((end - begin) / graph.length))
     whole = np.clip(np.searchsorted(graph.row, begin + graph.length * np.arange(n), side="right") - 1, 0, None)
@@ -161,7 +159,7 @@ def _find_chain_at_tempo(
         walks = _keep_best(walks, guess)
         history.append(walks)
     total = walks.cost + ends[walks.step] + _compute_place_costs(walks, n * STEP_S, 0.0, wanted_shift, wanted_turn)
-    usual = np.log([1.0, max(np.sqrt(ground.gravity_m_s2 / STANDARD_GRAVITY), SLOWEST)])
+    usual = np.log([1.0, compute_similar_tempo(ground.gravity_m_s2)])
     total = total + (np.abs(np.log(n * graph.length / (seconds * bank.examples.fps)) - usual).min() / TEMPO) ** 2
     best = int(np.argmin(total))
     return _trace_chain(graph, history, best, float(np.sqrt(total[best])))

@@ -21,9 +21,15 @@ from reconstruct.models.physics.dynamics import N_TANGENT, Dynamics, compute_rig
 
 VELOCITY_S = 0.15  # about 1 / (2 pi 1 Hz): a joint that swings once a second has rates and angles of one size
 STANDARD_GRAVITY = 9.81
+SLOWEST = 0.2  # in hardly any gravity
 N_POSE = 4 + 3 * (N_JOINTS - 1)
 N_STATE = N_POSE + N_TANGENT
 HEIGHT, INCLINATION, ANGLES, RATES = slice(0, 1), slice(1, 4), slice(4, N_POSE), slice(N_POSE, N_STATE)
+
+
+def compute_similar_tempo(gravity_m_s2: float) -> float:
+    """Return how fast steps are in a gravity, over those on earth, by dynamic similarity; at least `SLOWEST`."""
+    return max(float(np.sqrt(gravity_m_s2 / STANDARD_GRAVITY)), SLOWEST)
 
 
 @dataclass(frozen=True, slots=True)

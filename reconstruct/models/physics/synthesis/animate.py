@@ -12,6 +12,7 @@ import numpy as np
 
 from config.arrays import Bools, Floats
 from reconstruct.models.physics.dynamics import Dynamics
+from reconstruct.models.physics.field.state import compute_similar_tempo
 from reconstruct.models.physics.synthesis.energy import MotionEnergy
 from reconstruct.models.physics.synthesis.measure import measure_motion
 from reconstruct.models.physics.synthesis.problem import KeyPath, KeyPose, MotionProblem
@@ -72,7 +73,8 @@ def animate_motion(
         options: options of windows and steps.
         report: called with the steps done and at most to do.
     """
-    windows = split_windows(problem.n_frames, problem.fps)
+    gravity = float(np.linalg.norm(problem.surroundings.gravity_m_s2))
+    windows = split_windows(problem.n_frames, problem.fps / compute_similar_tempo(gravity))
     per_window = options.statistics + options.physics
     start, q = first.copy(), first.copy()
     spent, dynamics, solved_to = [0.0, 0.0], problem.dynamics(), 0
@@ -150,7 +152,10 @@ def _report_step(report: Report, done: int, total: int, step: int, energy: float
 
 
 def split_windows(n_frames: int, fps: float) -> list[tuple[int, int]]:
-    """Return half-open ranges of frames that are solved one after the other, of one length, shared out evenly."""
+    """Return half-open ranges of frames that are solved one after the other, of one length, shared out evenly.
+
+    fps: frames in which a body does what takes it a second on earth.
+    """
     if n_frames <= LONGEST_S * fps:
         return [(0, n_frames)]
     length, step = round(WINDOW_S * fps), round((WINDOW_S - OVERLAP_S) * fps)
