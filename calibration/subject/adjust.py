@@ -273,7 +273,7 @@ def _compute_marker_rows(
     free = _list_free_angles(take)
     here = np.broadcast_to(np.eye(3), (len(seen), 3, 3))
     own = np.concatenate([slope.pose[seen][:, :, 0], here, slope.pose[seen][:, :, free[:, 0], free[:, 1]]], axis=2)
-    return (W @ common).reshape(len(e), -1), (W @ own).reshape(len(e), -1), e
+    return (W @ common).reshape(len(e), common.shape[2]), (W @ own).reshape(len(e), own.shape[2]), e
 
 
 def _compute_prior(problem: SubjectProblem, state: SubjectState) -> tuple[Floats, Floats, float]:

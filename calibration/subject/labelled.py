@@ -19,6 +19,7 @@ SELDOM = 0.02  # share of the frames; labels that are seen in fewer tell nothing
 FILE_SIGMA_M = 0.05  # of a marker file's places
 ANONYMOUS = re.compile(r"\W*(u|un[a-z]*|m|marker|point|pt|track|traj[a-z]*|new)?[\W_]*\d*", re.IGNORECASE)  # no names of markers
 LOW = [JOINT_INDEX[f"{side}{name}"] for side in ("left", "right") for name in ("LowerLeg", "Foot", "Toes")]
+LOW_OF_TRUNK = [JOINT_INDEX[name] for name in ("hips", "leftUpperLeg", "rightUpperLeg")]  # where no shank has markers
 
 
 class UnknownMarkersError(FileFormatError):
@@ -120,7 +121,7 @@ def wear_places(places: dict[str, MarkerPlace]) -> WornMarkers:
 
 
 def turn_upright(take: LabelledTake, up: str = "") -> LabelledTake:
-    """Return a take with y up: the axis along which the body is above shanks and feet; without labels, the longest of the body.
+    """Return a take with y up: the axis along which the body is above its legs; without labels, the longest of the body.
 
     Axes turn into each other in a circle, so that no motion is mirrored.
 
@@ -138,9 +139,10 @@ def turn_upright(take: LabelledTake, up: str = "") -> LabelledTake:
 
 
 def _measure_rise(take: LabelledTake) -> Floats:
-    """Return by how much the body is above its shanks and feet, median over the frames, by axis, (3,) [m]."""
+    """Return by how much the body is above its shanks and feet, or its pelvis, median over the frames, by axis, (3,) [m]."""
     known = np.flatnonzero(take.marker >= 0)
-    is_low = np.isin(take.worn.joint[take.marker[known]], LOW)
+    joint = take.worn.joint[take.marker[known]]
+    is_low = np.isin(joint, LOW if np.isin(joint, LOW).any() else LOW_OF_TRUNK)
     low, high = known[is_low], known[~is_low]
     if not take.has_labels or not len(low) or not len(high):
         return _measure_height(take.points)

@@ -8,7 +8,7 @@ import numpy as np
 
 from calibration.subject.functional import fit_subject_to_motion
 from calibration.subject.labelled import LabelledTake, label_take, turn_upright
-from calibration.subject.poses import fit_poses_to_markers
+from calibration.subject.poses import find_held_frames, fit_poses_to_markers
 from calibration.subject.subject import Subject
 from config.arrays import Bools, Floats, Ints
 from config.errors import CalibrationError, FileFormatError
@@ -44,12 +44,14 @@ class MarkerMotion:
     Attributes:
         clip: poses and the skeleton they are of, with y up.
         take: the labelled markers, with y up.
+        held: frames of the clip with enough markers to hold a pose, (N,).
         notes: for the user: how many markers posed the body.
         warnings: likewise: what no marker moves.
     """
 
     clip: Clip
     take: LabelledTake
+    held: Bools
     notes: tuple[str, ...]
     warnings: tuple[str, ...]
 
@@ -86,7 +88,7 @@ def pose_marker_file(points: OpticalPoints, up: str = "", progress: Progress | N
     clip = Clip(points.file.stem, subject.skeleton, points.fps, found.rotvec, found.root_m)
     n_known, height_m = len(worn.names), clip.skeleton.height_m
     posed = f"{n_known} of {n_known + len(take.unused)} markers have known names and posed a body of {height_m:.2f} m"
-    return MarkerMotion(clip, take, (posed,), describe_unmoved(worn.joint))
+    return MarkerMotion(clip, take, find_held_frames(valid), (posed,), describe_unmoved(worn.joint))
 
 
 def fit_take_subject(

@@ -47,6 +47,11 @@ class MarkerPoses:
     error_mm: Floats
 
 
+def find_held_frames(valid: Bools) -> Bools:
+    """Return the frames with three markers and a third of all that are ever seen, (N,). valid: markers seen, (N, M)."""
+    return np.asarray(valid.sum(axis=1) >= max(3, int(valid.any(axis=0).sum()) // 3))
+
+
 def make_relaxed_rotvec() -> Floats:
     """Return a relaxed pose as rotation vectors from the rest pose, (J, 3) [rad]."""
     out = np.array([find_joint_entry(name, RELAXED_RAD) for name in JOINTS])

@@ -10,6 +10,7 @@ from pathlib import Path
 import numpy as np
 
 from calibration.subject.marker_motion import Progress, read_marker_motion
+from config.arrays import Bools
 from config.errors import DuocapError
 from database.clips import Clip
 from database.files.read import SUFFIXES, read_clip, read_imported_motion
@@ -33,13 +34,16 @@ def is_motion_file(file: Path) -> bool:
     return file.suffix.lower() in (*SUFFIXES, *MARKER_SUFFIXES) and not file.is_dir()
 
 
-def read_take(file: Path | str, hints: ImportHints = NO_HINTS, tell: Tell | None = None) -> Take:
+def read_take(
+    file: Path | str, hints: ImportHints = NO_HINTS, tell: Tell | None = None, progress: Progress | None = None
+) -> Take:
     """Read a motion, a recording, or the recording in the folder of a session.
 
     Args:
         file: the file or folder.
         hints: what the user says about a motion of another program.
         tell: receives what was found in such a motion, line by line; None: it is logged.
+        progress: called with the frames of markers that are posed, and all.
     Raises: DuocapError.
     """
     file = Path(file)
@@ -49,40 +53,49 @@ def read_take(file: Path | str, hints: ImportHints = NO_HINTS, tell: Tell | None
         raise DuocapError(f"{file}: no such file; give {KINDS}")
     if not is_motion_file(file):
         raise DuocapError(f"{file}: cannot be read as motion; give {KINDS}")
-    return take_from_clip(read_motion_file(file, hints, tell), file.name)
+    clip, held = read_motion_file(file, hints, tell, progress)
+    return take_from_clip(clip, file.name, held)
 
 
 def read_motion_file(
     file: Path, hints: ImportHints = NO_HINTS, tell: Tell | None = None, progress: Progress | None = None
-) -> Clip:
-    """Return a motion of another program, or that of the body that wears markers, as a clip, uncleaned.
+) -> tuple[Clip, Bools | None]:
+    """Return a motion of another program, uncleaned, or that of the body that wears markers, and the frames that these hold.
 
     Args:
         file: the file.
-        hints, tell: as `read_take`.
-        progress: called with the frames of markers that are posed, and all.
+        hints, tell, progress: as `read_take`.
     Raises: DuocapError.
     """
     if is_marker_file(file):
         markers = read_marker_motion(file, hints, progress)
         for line in markers.notes:
             (tell or logger.info)(f"{file.name}: {line}")
-        for line in markers.warnings:
+        n_lost = int((~markers.held).sum())
+        lost = (f"{n_lost} of {len(markers.held)} frames have too few markers for a pose, and are lost",) if n_lost else ()
+        for line in (*markers.warnings, *lost):
             logger.warning("%s: %s", file, line)
-        return markers.clip
+        return markers.clip, markers.held
     if tell is None:
-        return read_clip(file, hints)
+        return read_clip(file, hints), None
     imported = read_imported_motion(file, hints)
     for line in imported.lines():
         tell(f"{file.name}: {line}")
-    return imported.clip
+    return imported.clip, None
 
 
-def take_from_clip(clip: Clip, source: str) -> Take:
-    """Return a clip as a take, tracked in all frames; source: name of its file."""
+def take_from_clip(clip: Clip, source: str, held: Bools | None = None) -> Take:
+    """Return a clip as a take.
+
+    Args:
+        clip: the motion.
+        source: name of its file.
+        held: frames that are tracked, the others being lost, (N,); None: all.
+    """
     n = clip.n_frames
     info = TakeInfo(subject=clip.skeleton.name, source=source)
-    states = (TrackingState.TRACKING,) * n
+    tracked = np.ones(n, bool) if held is None else held
+    states = tuple(TrackingState.TRACKING if good else TrackingState.LOST for good in tracked)
     return Take(clip.skeleton, np.arange(n) / clip.fps, states, clip.rotvec.copy(), clip.root_m.copy(), info=info)
 
 

@@ -9,11 +9,11 @@ from typing import NamedTuple
 import numpy as np
 
 from calibration.subject.labelled import UnknownMarkersError
-from calibration.subject.poses import fit_poses_to_markers
+from calibration.subject.poses import find_held_frames, fit_poses_to_markers
 from calibration.subject.subject import read_subject
 from calibration.subject.tpose import select_marker_subset
 from capture.rate import estimate_frame_period_s
-from config.arrays import Floats
+from config.arrays import Bools, Floats
 from config.errors import DuocapError, FileFormatError
 from database.clips import Clip, find_runs
 from database.files.cleaning import FLIP_RAD_PER_S, ROOT_SPIKE_M_PER_S, clean_clip
@@ -23,10 +23,9 @@ from database.marker_files.points import is_marker_file
 from database.marker_files.trc import read_trc
 from reconstruct.models.physics.contacts import MIN_FRAMES
 from reconstruct.models.physics.dynamics import configurations_from_poses
-from reconstruct.pose import TrackingState
-from stream.take.read import is_motion_file, read_motion_file, read_take
+from stream.take.read import is_motion_file, read_motion_file, read_take, take_from_clip
 from stream.take.resampling import resample_evenly
-from stream.take.take import Take, TakeInfo
+from stream.take.take import Take
 
 TRC = ".trc"
 N_TORSO = 3  # torso markers that place a body
@@ -104,24 +103,22 @@ def _motion_from_file(file: Path, hints: ImportHints, progress: Progress) -> Phy
     """Read a motion of another program, cleaned, or markers of a usual set. Raises FileFormatError."""
     notes: list[str] = []
     try:
-        clip = read_motion_file(file, hints, notes.append, progress)
+        clip, held = read_motion_file(file, hints, notes.append, progress)
     except UnknownMarkersError as error:
         raise FileFormatError(f"{error}. A set of your own needs the body that wears it: a TRC and --subject") from error
-    return motion_from_clip(clip if is_marker_file(file) else clean_clip(clip)[0], file.name, tuple(notes))
+    return motion_from_clip(clip if is_marker_file(file) else clean_clip(clip)[0], file.name, tuple(notes), held)
 
 
-def motion_from_clip(clip: Clip, name: str, notes: tuple[str, ...] = ()) -> PhysicalMotion:
+def motion_from_clip(clip: Clip, name: str, notes: tuple[str, ...] = (), held: Bools | None = None) -> PhysicalMotion:
     """Return a clip as a motion.
 
     Args:
         clip: the motion.
         name: name of the clip's file.
         notes: notes for the user.
+        held: frames that are tracked, (N,); None: all.
     """
-    n = clip.n_frames
-    info = TakeInfo(subject=clip.skeleton.name, source=name)
-    tracked = (TrackingState.TRACKING,) * n
-    take = Take(clip.skeleton, np.arange(n) / clip.fps, tracked, clip.rotvec.copy(), clip.root_m.copy(), info=info)
+    take = take_from_clip(clip, name, held)
     ranges = _find_tracked_ranges(take, clip.fps)
     return PhysicalMotion(name, take, clip.fps, ranges, (*notes, *_format_left_out(take, ranges)))
 
@@ -173,4 +170,4 @@ def _motion_from_markers(file: Path, subject_file: Path, progress: Progress) -> 
     fps = (len(points.seconds) - 1) / float(points.seconds[-1] - points.seconds[0]) if len(points.seconds) > 1 else 100.0
     clip = Clip(file.stem, subject.skeleton, fps, found.rotvec, found.root_m)
     posed = f"{len(known)} markers posed {subject.name}, {found.error_mm.mean():.1f} mm from where the body has them"
-    return motion_from_clip(clip, file.name, (posed,))
+    return motion_from_clip(clip, file.name, (posed,), find_held_frames(seen))

@@ -9,6 +9,7 @@ import numpy as np
 
 from calibration.subject.labelled import SELDOM, LabelledTake, label_take, turn_upright
 from calibration.subject.marker_motion import fit_take_subject
+from calibration.subject.poses import find_held_frames
 from calibration.subject.subject import Subject
 from capture.packets import MarkerFrame
 from config.arrays import Bools, Floats, Ints
@@ -181,7 +182,7 @@ def _finish(
 
 def _find_solved(valid: Bools, fps: float) -> Bools:
     """Return the frames that markers hold, or that lie in short gaps between such, (N,)."""
-    held: Bools = np.asarray(valid.sum(axis=1) >= max(3, int(valid.any(axis=0).sum()) // 3))
+    held = find_held_frames(valid)
     solved, at = held.copy(), np.flatnonzero(held)
     for a, b in pairwise(at.tolist()):
         if b - a <= LOST_S * fps:

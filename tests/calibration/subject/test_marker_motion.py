@@ -54,6 +54,11 @@ def test_what_no_marker_moves_is_said_and_unknown_names_are_refused() -> None:
         labelled(["a", "b"])
 
 
+def test_an_upper_body_is_upright_although_its_arms_are_longer_than_it_is_high() -> None:
+    labels = [*NAMES[:4], *(side + name for side in "LR" for name in ("ASI", "PSI", "SHO", "ELB", "WRA", "WRB", "FIN"))]
+    assert np.array_equal(labelled(labels).turn, np.eye(3))
+
+
 @pytest.mark.slow
 def test_the_poses_of_markers_with_z_up_are_those_of_the_motion() -> None:
     clip = slice_clip(walk(build_person_skeleton(1.78)), 20, 80)
@@ -65,6 +70,9 @@ def test_the_poses_of_markers_with_z_up_are_those_of_the_motion() -> None:
     z_up = marker_m[:, :, [2, 0, 1]]  # our x, y, z are the file's y, z, x
     valid = np.ones(z_up.shape[:2], bool)
     valid[10:20, NAMES.index("LKNE")] = False
-    found = pose_marker_file(OpticalPoints(Path("walk.c3d"), NAMES, 60.0, z_up, valid)).clip
+    valid[40:43] = False
+    motion = pose_marker_file(OpticalPoints(Path("walk.c3d"), NAMES, 60.0, z_up, valid))
+    found = motion.clip
+    assert np.array_equal(np.flatnonzero(~motion.held), [40, 41, 42])
     error_mm = 1e3 * np.linalg.norm(compute_forward_kinematics(found.skeleton, found.rotvec, found.root_m)[1] - p, axis=2)
     assert error_mm.mean() < 25.0 and np.percentile(error_mm, 95) < 60.0

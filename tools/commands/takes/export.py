@@ -109,7 +109,8 @@ def _imported(options: ExportOptions) -> "Take":
 
     hints = options.imported.read_hints()
     if options.smooth == 0.0:
-        return read_take(options.recording, hints, typer.echo)
+        with open_progress_bar("read") as progress:
+            return read_take(options.recording, hints, typer.echo, progress)
     with tempfile.TemporaryDirectory(prefix="duocap-export-") as folder:
         return _smoothed(_motion(find_recording(options.recording, Path(folder), hints, typer.echo)), options.smooth)
 
