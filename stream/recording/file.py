@@ -9,6 +9,7 @@ import zlib
 from collections.abc import Iterator
 from dataclasses import dataclass
 from io import BytesIO
+from pathlib import Path
 from typing import Any
 
 import lz4.frame  # type: ignore[import-untyped]
@@ -75,6 +76,15 @@ class Records:
     chunks: tuple[ChunkSpan, ...]
     notes: tuple[str, ...]
     ended: bool
+
+
+def is_recording(file: Path) -> bool:
+    """Return whether a file begins as a recording does; one that cannot be opened is left to whoever reads it."""
+    try:
+        with file.open("rb") as stream:
+            return stream.read(len(MAGIC)) == MAGIC
+    except OSError:
+        return True
 
 
 def read_records(data: bytes, name: str) -> Records:

@@ -17,6 +17,7 @@ from database.files.read import SUFFIXES, read_clip, read_imported_motion
 from database.files.retarget import NO_HINTS, ImportHints
 from database.marker_files.points import MARKER_SUFFIXES, is_marker_file
 from reconstruct.pose import TrackingState
+from stream.recording.file import is_recording
 from stream.recording.folders import find_take
 from stream.recording.recording import open_recording
 from stream.take.from_recording import read_longest_motion
@@ -99,6 +100,13 @@ def take_from_clip(clip: Clip, source: str, held: Bools | None = None) -> Take:
     return Take(clip.skeleton, np.arange(n) / clip.fps, states, clip.rotvec.copy(), clip.root_m.copy(), info=info)
 
 
+def find_own_recording(file: Path) -> Path:
+    """Return the recording of a path, itself or in the folder of a session. Raises DuocapError: a file of another kind."""
+    if file.is_file() and file.suffix.lower() != RECORDING and not is_recording(file):
+        raise DuocapError(f"{file}: cannot be read as motion; give {KINDS}")
+    return find_take(file)
+
+
 def find_recording(file: Path, folder: Path, hints: ImportHints = NO_HINTS, tell: Tell | None = None) -> Path:
     """Return the recording of a path, for what plays recordings: a motion of another program is written as one.
 
@@ -109,7 +117,7 @@ def find_recording(file: Path, folder: Path, hints: ImportHints = NO_HINTS, tell
     Raises: DuocapError.
     """
     if not is_motion_file(file):
-        return find_take(file)
+        return find_own_recording(file)
     take = read_take(file, hints, tell)
     numbered = (folder / f"{file.stem}{'' if n == 1 else f' {n}'}{RECORDING}" for n in range(1, 100))
     written = next(path for path in numbered if not path.exists())

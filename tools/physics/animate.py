@@ -3,6 +3,7 @@
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
+from itertools import pairwise
 from pathlib import Path
 
 import numpy as np
@@ -224,6 +225,11 @@ def _build_problem(task: AnimateTask, files: MotionFiles, learned: ForceField) -
         )
     around = Surroundings(np.array([0.0, -script.gravity, 0.0]), script.friction, script.slope, script.mounds)
     keys = tuple(_build_key_pose(key, files, script, around) for key in sorted(script.keys, key=lambda key: key.time_s))
+    for one, other in pairwise(keys):
+        if one.frame == other.frame:
+            raise DuocapError(
+                f"{script.file}: two keys are in one frame, at {one.frame / script.fps:.3g} s; move one, or give a higher fps"
+            )
     dynamics = Dynamics(body)
     paths = tuple(_build_path(path, files, script, dynamics) for path in script.paths)
     paths += tuple(_build_foothold(hold, script) for hold in script.footholds)

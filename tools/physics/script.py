@@ -198,15 +198,15 @@ def read_script(file: Path) -> MotionScript:
     keys = tuple(_parse_key(f"{where}: key {k + 1}", each) for k, each in enumerate(_parse_tables(where, table, "key")))
     if not keys:
         raise DuocapError(f"{where}: no [[key]]; give at least two poses, such as the first and the last")
-    last = max(key.time_s for key in keys)
-    seconds = read_number_key(where, table, "seconds", last, above=0.0, most=LONGEST_S)
-    if last > seconds + 1e-9:
-        raise DuocapError(f"{where}: a key at {last:g} s is after the end at {seconds:g} s; give a larger seconds")
     times = sorted(key.time_s for key in keys)
     if len(set(times)) < len(times) or len(times) < 2:
         raise DuocapError(
             f"{where}: keys at the times {', '.join(f'{t:g}' for t in times)} s; give two at least, at different times"
         )
+    last = times[-1]
+    seconds = read_number_key(where, table, "seconds", last, above=0.0, most=LONGEST_S)
+    if last > seconds + 1e-9:
+        raise DuocapError(f"{where}: a key at {last:g} s is after the end at {seconds:g} s; give a larger seconds")
     environment = check_keys(f"{where}: [environment]", table.get("environment", {}), ("gravity", "friction", "slope_deg"))
     rise = (
         read_numbers_key(f"{where}: [environment]", environment, "slope_deg", 2, MOST_SLOPE_DEG)

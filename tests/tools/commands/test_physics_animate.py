@@ -137,6 +137,8 @@ BAD = {
     'field = "walk"': "no [[key]]",
     SCRIPT + "seconds = 0.2": "unknown key 'seconds'",
     SCRIPT.replace("time = 0.0", "time = 0.5"): "at different times",
+    SCRIPT.split("[[key]]")[0] + "[[key]]" + SCRIPT.split("[[key]]")[1]: "give two at least, at different times",
+    SCRIPT + '[[key]]\ntime = 0.001\nfile = "walk.bvh"\nat = 2.2\n': "two keys are in one frame",
     SCRIPT.replace("at = 2.5", "at = 900"): "it ends at",
     SCRIPT.replace("walk.bvh", "run.bvh"): "no motion run.bvh",
     SCRIPT + "[environment]\nfriction = -0.1": "friction must be a number",

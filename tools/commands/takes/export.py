@@ -61,11 +61,10 @@ class ExportOptions:
 def export(settings: Settings, options: ExportOptions) -> None:
     """Turn a recording, or a motion file, into files for other programs: BVH, TRC, C3D, CSV, GLB, FBX or VRM animation."""
     from database.files.avatar import read_avatar
-    from stream.recording.folders import find_take
-    from stream.take.read import is_motion_file
+    from stream.take.read import find_own_recording, is_motion_file
 
     is_motion = is_motion_file(options.recording)
-    recording = options.recording if is_motion else find_take(options.recording)
+    recording = options.recording if is_motion else find_own_recording(options.recording)
     files = plan_export_files(recording, options.out or (), options.format_ or ())
     _check(files, options)
     avatar = None if options.retarget is None else read_avatar(options.retarget)

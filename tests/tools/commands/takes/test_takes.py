@@ -5,6 +5,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from config.errors import DuocapError
 from database.files.read import read_clip
 from database.geometry.kinematics import compute_forward_kinematics
 from database.store import open_database
@@ -53,6 +54,13 @@ def test_a_motion_is_shown_as_a_recording(tmp_path: Path) -> None:
     assert found.name == "dance.mcap" and len(recording.poses) == 24 and len(said) == 1
     assert find_recording(found, tmp_path) == found
     assert find_recording(file, tmp_path).name == "dance 2.mcap"  # two of one name, side by side
+
+
+def test_a_file_of_another_kind_is_told_what_is_read(tmp_path: Path) -> None:
+    file = tmp_path / "walk.fbx"
+    file.write_bytes(b"Kaydara FBX Binary  ")
+    with pytest.raises(DuocapError, match=r"cannot be read as motion; give a motion \(\.amc, \.bvh"):
+        find_recording(file, tmp_path)
 
 
 def test_a_database_takes_all_kinds(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
