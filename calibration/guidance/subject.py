@@ -179,20 +179,21 @@ class SubjectGuide:
         self._last_ns = t_ns
         stance = self.stance(seen)
         words = self._wrong(seen, stance)
-        if not words:
+        good = not words
+        if good:
             self._good_ns = t_ns
             self.since_ns = t_ns if self.since_ns is None else self.since_ns
         elif self.since_ns is not None and t_ns - self._good_ns > SLIP_NS:
             self.since_ns = None
         held_ns = 0 if self.since_ns is None else t_ns - self.since_ns
-        self.done = self.done or (not words and held_ns >= HOLD_NS)
-        if not words:
+        self.done = self.done or (good and held_ns >= HOLD_NS)
+        if good:
             missing = self._names(stance)
             without = f", without {' and '.join(missing)}" if missing else ""
             words = HELD if self.done else f"good{without}: hold it, {max((HOLD_NS - held_ns) * 1e-9, 0.0):.0f} s more"
         return Advice(
             words,
-            self._good_ns == t_ns,
+            good,
             self.done,
             self._needs(stance, held_ns),
             describe_count(seen, len(self._markers)),

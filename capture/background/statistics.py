@@ -141,7 +141,7 @@ def sample_images(source: Source, wanted: int = 60) -> list[Image]:
 
 
 def read_images_between(source: Source, start_s: float, end_s: float) -> list[Image]:
-    """Return the images of a source between two times.
+    """Return the images of a source from one time until just before another, when the performer may be there; to the millisecond.
 
     Args:
         source: the recording.
@@ -149,8 +149,8 @@ def read_images_between(source: Source, start_s: float, end_s: float) -> list[Im
     Raises: SourceError: fewer than two images.
     """
     kept: list[Image] = []
-    while (frame := source.read()) is not None and frame.t_capture_ns <= end_s * 1e9:
-        if frame.t_capture_ns >= start_s * 1e9:
+    while (frame := source.read()) is not None and (t_ms := round(frame.t_capture_ns * 1e-6)) < round(end_s * 1e3):
+        if t_ms >= round(start_s * 1e3):
             kept.append(frame.image)
     if len(kept) < 2:
         raise SourceError(f"{source.name}: {len(kept)} frames from {start_s:g} to {end_s:g} s; give seconds within the recording")

@@ -7,7 +7,7 @@ import numpy as np
 
 from calibration.camera import Rig
 from calibration.guidance.advice import Advice
-from calibration.guidance.subject import COME_IN, HOLD_NS, SubjectGuide, UnlabelledPoints
+from calibration.guidance.subject import COME_IN, HOLD_NS, WINDOW_NS, SubjectGuide, UnlabelledPoints
 from capture.packets import Views
 from capture.recording.recording import CaptureRecording
 from capture.stereo.matching import add_rig_error, match
@@ -66,12 +66,22 @@ class HeldPose:
 def find_held_tpose(
     recording: CaptureRecording, make_held: Callable[[], HeldPose], progress: Progress = lambda done, total: None
 ) -> Window:
-    """Return from when to when the first T-pose of a recording is held [s]. Raises CalibrationError: none is."""
+    """Return from when to when the first T-pose of a recording is held [s], or the longest that the guide saw a little too late:
+    it sees only after a while that somebody stands still. Raises CalibrationError: none is.
+    """
     held = make_held()
+    begin_ns = end_ns = 0
     for n, (pair, _, _) in enumerate(recording.pairs()):
         progress(n + 1, recording.n_frames)
         held.add(pair)
         if held.guide.done:
             break
-    pairs = held.list_pairs("say when one was, --from S --to S, or record one: facing the first two cameras")
+        if held.advice.good and pair.t_capture_ns - held.pairs[0].t_capture_ns > end_ns - begin_ns:
+            begin_ns, end_ns = held.pairs[0].t_capture_ns, pair.t_capture_ns
+    if not held.guide.done and end_ns - begin_ns >= HOLD_NS - WINDOW_NS:
+        return begin_ns * 1e-9, end_ns * 1e-9
+    still = "; who stands still for most of a video becomes its background: --background S:S"
+    learned = recording.backgrounds is not None and recording.spec.background_s is None
+    what_next = "say when one was, --from S --to S, or record one: facing the first two cameras"
+    pairs = held.list_pairs(what_next + still * learned)
     return pairs[0].t_capture_ns * 1e-9, pairs[-1].t_capture_ns * 1e-9

@@ -97,6 +97,6 @@ def test_samples_spread_over_the_recording() -> None:
 
 
 def test_images_between_two_times() -> None:
-    assert [int(image[0, 0, 0]) for image in read_images_between(Still(90), 1.0, 1.1)] == [31, 32, 33]
+    assert [int(image[0, 0, 0]) for image in read_images_between(Still(90), 1.0, 1.1)] == [30, 31, 32]  # not the one of the end
     with pytest.raises(SourceError, match="0 frames from 5 to 6 s"):
         read_images_between(Still(90), 5.0, 6.0)
