@@ -106,9 +106,13 @@ def build_from_examples(problem: MotionProblem, parts: Bools | None, tempo: floa
     if len(order) > 2:
         q = filter_configurations(q, fps, JOIN_HZ)
     level, near = np.mean(levels, axis=0) if levels else np.zeros((2, 3)), round(NEXT_TO_S * fps)
-    for key in order:  # what a key has in the air is not down next to it
-        over = compute_part_positions(dynamics.points, dynamics.contact_positions(key.q[None]))[0, ..., 1] - level
-        found[max(0, key.frame - near) : key.frame + near + 1] &= over < LOW_M if key.parts is None else key.parts
+    for key in order:
+        rows = slice(max(0, key.frame - near), key.frame + near + 1)
+        if key.parts is not None:
+            found[rows] = key.parts
+        else:  # what it has in the air is not down next to it
+            over = compute_part_positions(dynamics.points, dynamics.contact_positions(key.q[None]))[0, ..., 1] - level
+            found[rows] &= over < LOW_M
     q = _clear_mounds(dynamics, _raise(q, around, 1.0), found if parts is None else parts, around)
     return FirstMotion(q, found if parts is None else parts, level, max(distances, default=0.0), spread)
 
