@@ -20,7 +20,7 @@ MOTIONS = 12  # of a field, so that learning is short
 @pytest.mark.slow
 @pytest.mark.parametrize("name", FIELDS)
 def test_a_change_of_physics_changes_the_motion_as_it_should(name: str, motion_dir: Path, tmp_path: Path) -> None:
-    """The moon lengthens flight, resistance leans the body; a heavy foot does not lower its lift (docs/evaluation-physics.md)."""
+    """The moon lengthens flight, resistance leans the body; a heavy foot hardly changes the walk (docs/evaluation-physics.md)."""
     subjects = motion_dir / "cmu" / "subjects"
     files = tomllib.loads((EXAMPLES / "fields.toml").read_text("utf-8"))[FIELDS[name]][:MOTIONS]
     task = FieldTask([subjects / file for file in files], sound=False)
