@@ -12,9 +12,9 @@ from tools.physics.train import FieldTask, read_motions, train_field_file
 pytest.importorskip("pinocchio", reason='needs pinocchio: pip install "duocap[physics]"')
 
 FIELDS = {"moon": "jump", "resistance": "run"}
-LEAST = {"moon": 0.15, "resistance": 2.5}  # seconds of flight, degrees of lean
-OPTIONS = AnimateOptions(4, 6)
-MOTIONS = 12  # of a field, so that learning is short
+LEAST = {"moon": 0.15, "resistance": 1.5}  # seconds of flight, degrees of lean
+OPTIONS = AnimateOptions(2, 4)
+MOTIONS = 5  # of a field, so that learning is short
 
 
 @pytest.mark.slow

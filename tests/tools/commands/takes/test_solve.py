@@ -19,10 +19,10 @@ from tests.support.people import walk
 from tests.tools.solve.files import write_trc
 
 LABELS = tuple(read_optical_set("cmu_41"))
-GAP = slice(60, 90)  # half a second
+GAP = slice(45, 75)  # half a second
 
 
-def make_markers(n_frames: int = 180) -> tuple[Floats, Floats]:
+def make_markers(n_frames: int = 120) -> tuple[Floats, Floats]:
     """Return the markers (N, M, 3) and the joints (N, J, 3) of a walk of somebody who wears them a centimetre off [m]."""
     clip = slice_clip(walk(build_person_skeleton(1.72)), 20, 20 + n_frames)
     worn = wear_places(read_optical_set("cmu_41"))
@@ -44,7 +44,7 @@ def test_exchanged_labels_are_put_right_and_gaps_filled(tmp_path: Path, capsys: 
     marker_m, joint_m = make_markers()
     valid, at = hide_some(len(marker_m)), marker_m.copy()
     a, b = LABELS.index("RANK"), LABELS.index("RHEE")
-    at[100:, [a, b]] = marker_m[100:, [b, a]]
+    at[80:, [a, b]] = marker_m[80:, [b, a]]
     write_trc(tmp_path / "walk.trc", LABELS, at, valid, 60.0)
     out, report = (tmp_path / "o.bvh", tmp_path / "o.c3d"), tmp_path / "r.json"
     done = duocap(capsys, "solve", tmp_path / "walk.trc", "--out", out[0], "--out", out[1], "--report", report)
