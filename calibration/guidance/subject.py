@@ -34,14 +34,20 @@ MANY = 3
 BOTH = "both"
 
 
-def advise_few(seen: "UnlabelledPoints", n: int) -> str:
-    """Return the advice where too few of n markers are seen: of two cameras by one, of more by any two of them."""
-    n_spots = seen.n_spots
+def advise_few(seen: "UnlabelledPoints", n: int, small: bool) -> str:
+    """Return the advice where too few markers are seen: of two cameras by one, of more by any two of them.
+
+    Args:
+        seen: what is seen.
+        n: of so many markers.
+        small: whether a body is so small in the pictures that nothing of it is outside, but its markers may be too small.
+    """
+    n_spots, move = seen.n_spots, "come nearer" if small else "step back"
     if len(n_spots) > 2:
-        return f"step back or turn: two cameras together see {len(seen.point_m)} of {n} markers"
+        return f"{move} or turn: two cameras together see {len(seen.point_m)} of {n} markers"
     worst = CAMERA_NAMES[n_spots.index(min(n_spots))]
     who = f"the {worst} camera sees" if min(n_spots) < max(n_spots) else "both cameras see"
-    return f"step back or turn: {who} {min(n_spots)} of {n} markers"
+    return f"{move} or turn: {who} {min(n_spots)} of {n} markers"
 
 
 def describe_count(seen: "UnlabelledPoints", n: int) -> str:
@@ -113,6 +119,7 @@ STILL_M, ARMS_STILL_M = 0.015, 0.035  # between the halves of the window, median
 HOLD_NS, SLIP_NS = 3_000_000_000, 300_000_000
 PATIENCE_NS = 8_000_000_000  # then it goes on without a marker or two
 MAX_MISSING = 3
+BODY_M, SMALL = 1.9, 0.5  # a body's height and arm span, and the share of a picture below which there is room to come nearer
 NEAR_M = 0.15  # from where a missing marker should be: a spot in one picture is taken for it
 
 
@@ -259,7 +266,7 @@ class SubjectGuide:
         if stance is None:
             no_pose = NO_TPOSE if self._wears_arms else NO_STAND
             n_seen = min(seen.n_spots) if len(seen.n_spots) <= 2 else len(seen.point_m)
-            return advise_few(seen, n) if n_seen < n - MAX_MISSING else no_pose
+            return advise_few(seen, n, self._is_small(seen)) if n_seen < n - MAX_MISSING else no_pose
         still = self._is_still(seen.t_ns, stance)
         if stance.turned_deg > FACING_DEG:
             return FACE if len(self._rig.cameras) <= 2 else FACE_FIRST
@@ -275,6 +282,15 @@ class SubjectGuide:
             unseen = [(self._markers.names[m], self._blind(stance.place_m[m], seen)) for m in missing]
             return describe_missing(unseen, len(self._rig.cameras))
         return "" if still else HOLD
+
+    def _is_small(self, seen: UnlabelledPoints) -> bool:
+        """Return whether a body where the points are would fill little of every picture; not where none is known."""
+        if not len(seen.point_m):
+            return False
+        middle_m = np.median(seen.point_m, axis=0)
+        return all(
+            BODY_M * camera.focal_px < SMALL * min(camera.size) * float(camera.to_camera(middle_m)[2]) for camera in self._rig.cameras
+        )
 
     def _blind(self, place_m: Floats, seen: UnlabelledPoints) -> str:
         """Return which camera does not see a marker that should be at a place, as in `describe_missing`.
