@@ -288,9 +288,10 @@ class SubjectGuide:
         if not len(seen.point_m):
             return False
         middle_m = np.median(seen.point_m, axis=0)
-        return all(
-            BODY_M * camera.focal_px < SMALL * min(camera.size) * float(camera.to_camera(middle_m)[2]) for camera in self._rig.cameras
-        )
+        cameras = self._rig.cameras
+        depths_m = [max(float(camera.to_camera(middle_m)[2]), 0.1) for camera in cameras]
+        shares = [BODY_M * c.focal_px / (min(c.size) * at_m) for c, at_m in zip(cameras, depths_m, strict=True)]
+        return max(shares) < SMALL
 
     def _blind(self, place_m: Floats, seen: UnlabelledPoints) -> str:
         """Return which camera does not see a marker that should be at a place, as in `describe_missing`.

@@ -9,6 +9,7 @@ import numpy as np
 from calibration.subject.marker_motion import describe_start, list_unmoved, list_unmoved_ends
 from calibration.subject.mirrored import describe_mirrored
 from config.arrays import Bools
+from config.words import format_count
 from database.clips import find_runs
 from database.marker_files.c3d_extras import read_c3d_extras
 from reconstruct.pose import TrackingState
@@ -121,7 +122,7 @@ def format_report(report: Mapping[str, Any], most: int | None = MOST_LINES) -> l
     bare = ", ".join(report["no_markers_on"])
     usual = np.median([each["median"] for _, each in residuals]) if residuals else 0.0
     lines = [
-        f"{report['frames']} frames at {report['fps']:g} Hz, {len(residuals)} markers ({report['marker_set']}), "
+        f"{format_count(report['frames'], 'frame')} at {report['fps']:g} Hz, {len(residuals)} markers ({report['marker_set']}), "
         f"body {report['height_m']:.2f} m",
         f"residual {usual:.1f} mm, median over the markers; largest: "
         + ", ".join(f"{name} {each['median']:g}" for name, each in residuals[:3]),
