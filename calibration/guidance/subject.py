@@ -117,6 +117,7 @@ LEVEL_DEG, FORWARD_DEG, FACING_DEG = 14.0, 25.0, 40.0
 WINDOW_NS, STILL_NS = 800_000_000, 400_000_000
 STILL_M, ARMS_STILL_M = 0.015, 0.035  # between the halves of the window, median of the markers
 HOLD_NS, SLIP_NS = 3_000_000_000, 300_000_000
+FLICKER_NS = 1_000_000_000  # a marker that is seen so often is hidden for moments; the pose is an average, and goes on
 PATIENCE_NS = 8_000_000_000  # then it goes on without a marker or two
 MAX_MISSING = 3
 BODY_M, SMALL = 1.9, 0.5  # a body's height and arm span, and the share of a picture below which there is room to come nearer
@@ -175,6 +176,8 @@ class SubjectGuide:
         self._wears_arms = bool(np.any(self._arms))
         self._past: deque[tuple[int, Floats]] = deque()
         self._complete_ns = self._good_ns = self._last_ns = 0
+        self._seen_ns = np.full(len(markers), -FLICKER_NS)
+        self._flickers = False
         self.since_ns: int | None = None
         self.done = False
 
@@ -185,12 +188,13 @@ class SubjectGuide:
             self._past.clear()
         self._last_ns = t_ns
         stance = self.stance(seen)
+        self._flickers = False
         words = self._wrong(seen, stance)
         good = not words
         if good:
             self._good_ns = t_ns
             self.since_ns = t_ns if self.since_ns is None else self.since_ns
-        elif self.since_ns is not None and t_ns - self._good_ns > SLIP_NS:
+        elif self.since_ns is not None and t_ns - self._good_ns > SLIP_NS and not self._flickers:
             self.since_ns = None
         held_ns = 0 if self.since_ns is None else t_ns - self.since_ns
         self.done = self.done or (good and held_ns >= HOLD_NS)
@@ -274,11 +278,15 @@ class SubjectGuide:
         if arms and self._wears_arms:
             return arms
         missing = np.flatnonzero(~stance.labelled)
+        self._seen_ns[stance.labelled] = seen.t_ns
         if not len(missing):
             self._complete_ns = seen.t_ns
         self._complete_ns = self._complete_ns or seen.t_ns
         patient = seen.t_ns - self._complete_ns < PATIENCE_NS
         if len(missing) > MAX_MISSING or (len(missing) and patient):
+            self._flickers = (
+                still and len(missing) <= MAX_MISSING and bool((seen.t_ns - self._seen_ns[missing] < FLICKER_NS).all())
+            )
             unseen = [(self._markers.names[m], self._blind(stance.place_m[m], seen)) for m in missing]
             return describe_missing(unseen, len(self._rig.cameras))
         return "" if still else HOLD

@@ -172,6 +172,17 @@ def test_motion_and_slips(skeletons: list[Skeleton]) -> None:
     assert performer.guide.since_ns is None
 
 
+def test_a_marker_that_flickers_does_not_end_a_pose(skeletons: list[Skeleton]) -> None:
+    performer = Performer("dark_room", skeletons)
+    points = performer.points()
+    performer.words(points, 10)
+    begun_ns = performer.guide.since_ns
+    for _ in range(4):
+        assert "does not see" in performer.words(points, 5, hidden=[4])  # half a second, longer than a slip
+        performer.words(points, 3)
+    assert performer.guide.done and performer.guide.since_ns == begun_ns
+
+
 def test_nobody_too_few_markers_and_no_pose_at_all(skeletons: list[Skeleton]) -> None:
     performer = Performer("dark_room", skeletons)
     assert performer.guide.add(moment(1, np.zeros((0, 3)))).words == COME_IN
