@@ -17,7 +17,8 @@ PATIENCE_S = 0.1
 class Client:
     """A subscriber of one stream; not to be shared between threads.
 
-    address: of the stream, tcp://HOST:PORT; ValueError: it is none. keys: for a stream with CURVE keys (`duocap keys`): the publisher's public key, our public key and our secret key, each as 40
+    address: of the stream, tcp://HOST:PORT; another one is a ValueError.
+    keys: for a stream with CURVE keys (`duocap keys`): the publisher's public key, our public key and our secret key, each as 40
     characters of Z85.
 
     After each call of `latest`: skeleton, rig, status: the last of each that came, or None; events: the last ones in words;
