@@ -13,6 +13,7 @@ import platformdirs
 from capture.sockets.endpoints import find_key_settings
 from config.errors import DuocapError
 from config.settings import Settings, ViewerSettings
+from config.words import format_count
 from database.files.retarget import NO_HINTS, ImportHints
 from tools.arguments import open_database_or_default
 from tools.export import FORMATS, ExportFile, write_take, write_takes
@@ -315,7 +316,7 @@ def export_session(task: PoseTask, out: Sequence[ExportFile], tell: Callable[[st
         take = take_from_pose(session.document, session.skeleton)
     write_takes(out, take)
     for wanted in out:
-        tell(f"{wanted.file}: {len(take)} frame{'s' if len(take) > 1 else ''}, {take.seconds[-1]:.2f} s ({wanted.format})")
+        tell(f"{wanted.file}: {format_count(len(take), 'frame')}, {take.seconds[-1]:.2f} s ({wanted.format})")
 
 
 def choose_session_file() -> Path:

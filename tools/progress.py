@@ -34,16 +34,32 @@ def ignore_progress(done: int, total: int | None, words: str = "", /) -> None:
     """Show nothing."""
 
 
+def print_now_and_then(description: str) -> ProgressState:
+    """Return a function that says how much is done, on standard error, when QUIET_S have passed since it was made or last did."""
+    told_s = time.monotonic()
+
+    def show(done: int, total: int | None, words: str = "", /) -> None:
+        nonlocal told_s
+        if time.monotonic() - told_s >= QUIET_S:
+            told_s = time.monotonic()
+            print_note(f"{description}: {done}{'' if total is None else f' of {total}'}{words and f', {words}'}")
+
+    return show
+
+
 @contextmanager
 def open_progress_bar(description: str) -> Iterator[ProgressState]:
-    """Return a function that receives how much is done, and of how much where that is known."""
+    """Return a function that receives how much is done, and of how much where that is known; outside of a terminal, lines."""
     from rich.console import Console
     from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn, TimeRemainingColumn
 
     columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn(), TimeRemainingColumn())
     console = Console(stderr=True)
+    if not console.is_terminal:
+        yield print_now_and_then(description)
+        return
     words_column = TextColumn("{task.fields[words]}")
-    with Progress(*columns, words_column, console=console, transient=True, disable=not console.is_terminal) as bars:
+    with Progress(*columns, words_column, console=console, transient=True) as bars:
         task = bars.add_task(description, total=None, words="")
 
         def show(done: int, total: int | None, words: str = "", /) -> None:

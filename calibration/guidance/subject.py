@@ -34,14 +34,20 @@ MANY = 3
 BOTH = "both"
 
 
-def advise_few(seen: "UnlabelledPoints", n: int) -> str:
-    """Return the advice where too few of n markers are seen: of two cameras by one, of more by any two of them."""
-    n_spots = seen.n_spots
+def advise_few(seen: "UnlabelledPoints", n: int, small: bool) -> str:
+    """Return the advice where too few markers are seen: of two cameras by one, of more by any two of them.
+
+    Args:
+        seen: what is seen.
+        n: of so many markers.
+        small: whether a body is so small in the pictures that nothing of it is outside, but its markers may be too small.
+    """
+    n_spots, move = seen.n_spots, "come nearer" if small else "step back"
     if len(n_spots) > 2:
-        return f"step back or turn: two cameras together see {len(seen.point_m)} of {n} markers"
+        return f"{move} or turn: two cameras together see {len(seen.point_m)} of {n} markers"
     worst = CAMERA_NAMES[n_spots.index(min(n_spots))]
     who = f"the {worst} camera sees" if min(n_spots) < max(n_spots) else "both cameras see"
-    return f"step back or turn: {who} {min(n_spots)} of {n} markers"
+    return f"{move} or turn: {who} {min(n_spots)} of {n} markers"
 
 
 def describe_count(seen: "UnlabelledPoints", n: int) -> str:
@@ -111,8 +117,10 @@ LEVEL_DEG, FORWARD_DEG, FACING_DEG = 14.0, 25.0, 40.0
 WINDOW_NS, STILL_NS = 800_000_000, 400_000_000
 STILL_M, ARMS_STILL_M = 0.015, 0.035  # between the halves of the window, median of the markers
 HOLD_NS, SLIP_NS = 3_000_000_000, 300_000_000
+FLICKER_NS = 1_000_000_000  # a marker that is seen so often is hidden for moments; the pose is an average, and goes on
 PATIENCE_NS = 8_000_000_000  # then it goes on without a marker or two
 MAX_MISSING = 3
+BODY_M, SMALL = 1.9, 0.5  # a body's height and arm span, and the share of a picture below which there is room to come nearer
 NEAR_M = 0.15  # from where a missing marker should be: a spot in one picture is taken for it
 
 
@@ -168,6 +176,8 @@ class SubjectGuide:
         self._wears_arms = bool(np.any(self._arms))
         self._past: deque[tuple[int, Floats]] = deque()
         self._complete_ns = self._good_ns = self._last_ns = 0
+        self._seen_ns = np.full(len(markers), -FLICKER_NS)
+        self._flickers = False
         self.since_ns: int | None = None
         self.done = False
 
@@ -178,12 +188,13 @@ class SubjectGuide:
             self._past.clear()
         self._last_ns = t_ns
         stance = self.stance(seen)
+        self._flickers = False
         words = self._wrong(seen, stance)
         good = not words
         if good:
             self._good_ns = t_ns
             self.since_ns = t_ns if self.since_ns is None else self.since_ns
-        elif self.since_ns is not None and t_ns - self._good_ns > SLIP_NS:
+        elif self.since_ns is not None and t_ns - self._good_ns > SLIP_NS and not self._flickers:
             self.since_ns = None
         held_ns = 0 if self.since_ns is None else t_ns - self.since_ns
         self.done = self.done or (good and held_ns >= HOLD_NS)
@@ -259,7 +270,7 @@ class SubjectGuide:
         if stance is None:
             no_pose = NO_TPOSE if self._wears_arms else NO_STAND
             n_seen = min(seen.n_spots) if len(seen.n_spots) <= 2 else len(seen.point_m)
-            return advise_few(seen, n) if n_seen < n - MAX_MISSING else no_pose
+            return advise_few(seen, n, self._is_small(seen)) if n_seen < n - MAX_MISSING else no_pose
         still = self._is_still(seen.t_ns, stance)
         if stance.turned_deg > FACING_DEG:
             return FACE if len(self._rig.cameras) <= 2 else FACE_FIRST
@@ -267,14 +278,28 @@ class SubjectGuide:
         if arms and self._wears_arms:
             return arms
         missing = np.flatnonzero(~stance.labelled)
+        self._seen_ns[stance.labelled] = seen.t_ns
         if not len(missing):
             self._complete_ns = seen.t_ns
         self._complete_ns = self._complete_ns or seen.t_ns
         patient = seen.t_ns - self._complete_ns < PATIENCE_NS
         if len(missing) > MAX_MISSING or (len(missing) and patient):
+            self._flickers = (
+                still and len(missing) <= MAX_MISSING and bool((seen.t_ns - self._seen_ns[missing] < FLICKER_NS).all())
+            )
             unseen = [(self._markers.names[m], self._blind(stance.place_m[m], seen)) for m in missing]
             return describe_missing(unseen, len(self._rig.cameras))
         return "" if still else HOLD
+
+    def _is_small(self, seen: UnlabelledPoints) -> bool:
+        """Return whether a body where the points are would fill little of every picture; not where none is known."""
+        if not len(seen.point_m):
+            return False
+        middle_m = np.median(seen.point_m, axis=0)
+        cameras = self._rig.cameras
+        depths_m = [max(float(camera.to_camera(middle_m)[2]), 0.1) for camera in cameras]
+        shares = [BODY_M * c.focal_px / (min(c.size) * at_m) for c, at_m in zip(cameras, depths_m, strict=True)]
+        return max(shares) < SMALL
 
     def _blind(self, place_m: Floats, seen: UnlabelledPoints) -> str:
         """Return which camera does not see a marker that should be at a place, as in `describe_missing`.

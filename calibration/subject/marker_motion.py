@@ -8,13 +8,14 @@ import numpy as np
 
 from calibration.subject.functional import fit_subject_to_motion
 from calibration.subject.labelled import LabelledTake, label_take, turn_upright
+from calibration.subject.mirrored import describe_mirrored
 from calibration.subject.poses import find_held_frames, fit_poses_to_markers
 from calibration.subject.subject import Subject
 from config.arrays import Bools, Floats, Ints
 from config.errors import CalibrationError, FileFormatError
 from config.joints import JOINTS
 from database.builtin.bodies import build_person_skeleton
-from database.clips import Clip
+from database.clips import Clip, find_runs, slice_clip
 from database.files.retarget import NO_HINTS, ImportHints
 from database.geometry.skeleton import Skeleton
 from database.marker_files.points import OpticalPoints, read_points
@@ -35,6 +36,13 @@ PARTS = {
     "the left foot": ("leftFoot", "leftToes"),
     "the right foot": ("rightFoot", "rightToes"),
 }
+# Ends of parts, and the part each belongs to.
+ENDS = {
+    "the left hand": ("leftHand", "the left arm"),
+    "the right hand": ("rightHand", "the right arm"),
+    "the left toes": ("leftToes", "the left foot"),
+    "the right toes": ("rightToes", "the right foot"),
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,8 +53,8 @@ class MarkerMotion:
         clip: poses and the skeleton they are of, with y up.
         take: the labelled markers, with y up.
         held: frames of the clip with enough markers to hold a pose, (N,).
-        notes: for the user: how many markers posed the body.
-        warnings: likewise: what no marker moves.
+        notes: for the user: how many markers posed the body, when the file begins, which hands and toes no marker moves.
+        warnings: likewise: that the markers are mirrored, what else no marker moves.
     """
 
     clip: Clip
@@ -88,7 +96,37 @@ def pose_marker_file(points: OpticalPoints, up: str = "", progress: Progress | N
     clip = Clip(points.file.stem, subject.skeleton, points.fps, found.rotvec, found.root_m)
     n_known, height_m = len(worn.names), clip.skeleton.height_m
     posed = f"{n_known} of {n_known + len(take.unused)} markers have known names and posed a body of {height_m:.2f} m"
-    return MarkerMotion(clip, take, find_held_frames(valid), (posed,), describe_unmoved(worn.joint))
+    ends = list_unmoved_ends(worn.joint)
+    notes = (posed, *describe_start(points), *((f"no marker moves {', '.join(ends)}: in line with the limb",) if ends else ()))
+    warnings = (*describe_mirrored(take), *describe_unmoved(worn.joint))
+    return MarkerMotion(clip, take, find_held_frames(valid), notes, warnings)
+
+
+def cut_to_held(motion: MarkerMotion) -> MarkerMotion:
+    """Return the longest part of a motion in which every frame has enough markers, and a warning where that is not all of it.
+
+    Raises FileFormatError: no two frames on end have.
+    """
+    first, stop = max(find_runs(motion.held), key=lambda run: run[1] - run[0], default=(0, 0))
+    points, n = motion.take.points, len(motion.held)
+    if stop - first < 2:
+        raise FileFormatError(f"{points.file}: no two frames on end have enough markers for a pose")
+    if stop - first == n:
+        return motion
+    words = f"{int((~motion.held).sum())} of {n} frames have too few markers for a pose; used is from {first / points.fps:.2f} to"
+    part = replace(
+        points,
+        point_m=points.point_m[first:stop],
+        valid=points.valid[first:stop],
+        start_s=points.start_s + first / points.fps,
+    )
+    return replace(
+        motion,
+        clip=slice_clip(motion.clip, first, stop),
+        take=replace(motion.take, points=part),
+        held=motion.held[first:stop],
+        warnings=(*motion.warnings, f"{words} {stop / points.fps:.2f} s, the longest part without such frames"),
+    )
 
 
 def fit_take_subject(
@@ -118,10 +156,28 @@ def fit_take_subject(
     return fit.subject
 
 
+def describe_start(points: OpticalPoints) -> tuple[str, ...]:
+    """Return in words when a file begins, if not at 0."""
+    if abs(points.start_s) < 0.5 / points.fps:
+        return ()
+    return (f"its first frame is at {points.start_s:.3f} s; the take's times begin there with 0",)
+
+
+def list_unmoved(joint: Ints) -> tuple[str, ...]:
+    """Return the parts of the body without markers; joint: of each marker, (M,)."""
+    worn = {JOINTS[k] for k in joint.tolist()}
+    return tuple(part for part, joints in PARTS.items() if not worn & set(joints))
+
+
+def list_unmoved_ends(joint: Ints) -> tuple[str, ...]:
+    """Return the hands and toes without markers at parts that have some; joint: of each marker, (M,)."""
+    worn, still = {JOINTS[k] for k in joint.tolist()}, list_unmoved(joint)
+    return tuple(end for end, (name, part) in ENDS.items() if name not in worn and part not in still)
+
+
 def describe_unmoved(joint: Ints) -> tuple[str, ...]:
     """Return in words which parts of the body no marker moves, if any; joint: of each marker, (M,)."""
-    worn = {JOINTS[k] for k in joint.tolist()}
-    still = [part for part, joints in PARTS.items() if not worn & set(joints)]
+    still = list_unmoved(joint)
     if not still:
         return ()
     return (f"no marker moves {', '.join(still)}: carried along as they are in a relaxed pose, their forces are not measured",)

@@ -8,6 +8,8 @@ import re
 import socket
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
+from difflib import get_close_matches
+from pathlib import Path
 
 from config.errors import DuocapError
 
@@ -18,6 +20,8 @@ DEFAULT_PORT = 39539
 ADDRESS = re.compile(r"^(?P<host>\[[0-9A-Fa-f:.%\w]+\]|[^\s:/\\@\[\]]*):(?P<port>\d{1,5})$")
 REOPEN_NS = 1_000_000_000
 BLOCKED = (BlockingIOError, InterruptedError)
+NUMERIC = re.compile(r"\d+(\.\d+){3}")
+ALIKE = 0.75  # of two names, one of which is the other misspelt
 HOST = re.compile(r"^(\[[0-9A-Fa-f:.%\w]+\]|[^\s:/\\@\[\]]+)$")
 
 
@@ -72,8 +76,14 @@ def parse_vmc_target(text: str) -> VmcTarget:
 
 
 def looks_like_target(word: str) -> bool:
-    """Return whether a word of a command line is the value of --vmc, as opposed to the next argument."""
-    return word.lower() in PRESETS or ("@" in word and not word.startswith("-")) or ADDRESS.match(word) is not None
+    """Return whether a word of a command line is the value of --vmc, as opposed to the next argument.
+
+    An application's name that is misspelt, and an address without a port, are values, too: of those --vmc says what is wrong.
+    """
+    if word.lower() in PRESETS or ("@" in word and not word.startswith("-")) or ADDRESS.match(word) is not None:
+        return True
+    misspelt = word.isalnum() and bool(get_close_matches(word.lower(), PRESETS, 1, ALIKE))
+    return (misspelt or NUMERIC.fullmatch(word) is not None) and not Path(word).exists()
 
 
 class Sender:

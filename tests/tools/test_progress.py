@@ -5,7 +5,7 @@ import io
 import pytest
 
 from tools import progress
-from tools.progress import StatusLine
+from tools.progress import StatusLine, open_progress_bar
 
 
 class Terminal(io.StringIO):
@@ -38,3 +38,15 @@ def test_a_pipe_has_a_line_every_few_seconds(monkeypatch: pytest.MonkeyPatch) ->
     line.tell("ended")
     line.close()
     assert stream.getvalue().splitlines() == ["second 0", "second 10", "second 20", "ended"]
+
+
+def test_a_bar_outside_of_a_terminal_is_a_line_now_and_then(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    now = [0.0]
+    monkeypatch.setattr(progress.time, "monotonic", lambda: now[0])
+    with open_progress_bar("batch") as show:
+        for second in range(25):
+            now[0] = float(second)
+            show(second, 40, "walk")
+    assert capsys.readouterr().err.splitlines() == ["batch: 10 of 40, walk", "batch: 20 of 40, walk"]

@@ -9,6 +9,7 @@ from typing import Any, Final
 
 from config.errors import DuocapError
 from config.files import write_atomically
+from config.words import format_count
 from tools.batch.execute import TaskEnd, TaskOutcome, run_task
 from tools.batch.job import BatchJob
 from tools.batch.record import (
@@ -101,6 +102,7 @@ def run_batch(
         lost = ""
         if todo:
             check_dask()  # before anything is written
+            tell(f"{len(todo)} of {format_count(len(job.tasks), 'task')} to run")
         try:
             if todo:
                 _run_all(job, todo, plan, versions, failed, tell, progress, send)

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from config.settings import Settings
+from config.words import format_count
 from tools.cli import Command
 from tools.commands.declaration import add_settings_options
 from tools.commands.options import ImportOptions, Scheduler, WorkerCount
@@ -163,8 +164,9 @@ def _size(path: Path) -> str:
         database = open_database(path)
     except DatabaseError as error:
         return str(error)
-    size = f"{database.n_clips} clips, {database.n_poses} poses at {database.fps:g} Hz, {_bytes_of(path) / 1e6:.1f} MB"
-    files = f", {len(database.parts)} files" if database.parts else ""
+    clips, poses = format_count(database.n_clips, "clip"), format_count(database.n_poses, "pose")
+    size = f"{clips}, {poses} at {database.fps:g} Hz, {_bytes_of(path) / 1e6:.1f} MB"
+    files = f", {format_count(len(database.parts), 'file')}" if database.parts else ""
     thinned = _thinning(path)
     return f"{size}{files}{', mirrored' * database.mirrored}{', thinned ' * bool(thinned)}{thinned}"
 

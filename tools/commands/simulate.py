@@ -8,6 +8,7 @@ import typer
 
 from config.errors import SettingsError
 from config.settings import Settings
+from config.words import format_count
 from tools.commands.declaration import add_settings_options
 
 
@@ -117,7 +118,7 @@ def simulate(settings: Settings, options: SimulateOptions) -> None:
     cameras, apart_m = len(performer.rig), performer.rig.baseline_m
     apart = f"cameras up to {apart_m:.2f} m apart, " if cameras > 1 else ""
     typer.echo(
-        f"{options.out}: {result.n_frames} frames of {cameras} camera{'s' * (cameras > 1)}; {apart}"
+        f"{options.out}: {format_count(result.n_frames, 'frame')} of {format_count(cameras, 'camera')}; {apart}"
         f"{performer.distance_m:.2f} m from the middle of the motion"
     )
     if options.tpose > 0.0:

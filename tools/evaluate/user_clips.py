@@ -1,10 +1,11 @@
 """Anybody's motion files as clips: AMC with its skeleton, BVH, and the markers of a C3D, to which a body is fitted."""
 
+import logging
 from dataclasses import replace
 from functools import lru_cache
 from pathlib import Path
 
-from calibration.subject.marker_motion import MarkerMotion, pose_marker_file
+from calibration.subject.marker_motion import MarkerMotion, cut_to_held, pose_marker_file
 from config.errors import FileFormatError
 from database.clips import Clip
 from database.files.asf_amc import read_amc
@@ -13,6 +14,7 @@ from database.files.read import read_clip
 from database.files.retarget import import_motion
 from database.marker_files.points import read_points
 
+logger = logging.getLogger(__name__)
 C3D = ".c3d"
 FPS = 60.0  # rate at which markers are posed
 SUFFIXES = (".amc", ".bvh", C3D)
@@ -40,8 +42,11 @@ def read_given(file: Path, skeleton: Path | None) -> Clip:
 
 @lru_cache(maxsize=4)
 def read_markers(file: Path) -> MarkerMotion:
-    """Return the known markers of a C3D, with y up, and the body that they posed. Raises FileFormatError."""
+    """Return the known markers of a C3D, with y up, and the body that they posed, where they do. Raises FileFormatError."""
     points = read_points(file)
     step = max(round(points.fps / FPS), 1)  # posing a frame takes tens of milliseconds
     fewer = replace(points, fps=points.fps / step, point_m=points.point_m[::step], valid=points.valid[::step])
-    return pose_marker_file(fewer)
+    motion = cut_to_held(pose_marker_file(fewer))
+    for line in motion.warnings:
+        logger.warning("%s: %s", file, line)
+    return motion

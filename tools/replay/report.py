@@ -4,6 +4,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from capture.timing.grouping import GroupingCounts
+from config.words import format_count
 from reconstruct.doubt import SHOWN_S
 from stream.protocol.landmarks import format_landmarks
 
@@ -14,7 +15,7 @@ def format_replay_report(report: Mapping[str, Any]) -> list[str]:
     """Describe a replay report for a person."""
     tracked = "none" if report["tracked"] is None else f"{100 * report['tracked']:.1f} %"
     lines = [
-        f"{report['frames']} frames, {tracked} tracked, {report['fps']:.0f} frames a second",
+        f"{format_count(report['frames'], 'frame')}, {tracked} tracked, {report['fps']:.0f} frames a second",
         _format_times(report["time"]),
         f"reprojection {_format_spread(report['reprojection_px'], 'px', 2)}; "
         f"marker residual {_format_spread(report['marker_residual_mm'], 'mm', 1)}; "
@@ -30,7 +31,7 @@ def format_replay_report(report: Mapping[str, Any]) -> list[str]:
     for name, score in report["hidden"].items():
         lines.append(
             f"hidden {name}: {_format_number(score['median_mm'], 0)} mm median, "
-            f"{_format_number(score['p95_mm'], 0)} mm p95, {score['frames']} frames"
+            f"{_format_number(score['p95_mm'], 0)} mm p95, {format_count(score['frames'], 'frame')}"
         )
     lines.append(f"{'stage':<10}{'p50':>8}{'p95':>8}{'p99':>8}  ms")
     for stage, times in report["ms_by_stage"].items():

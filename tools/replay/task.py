@@ -13,6 +13,7 @@ from capture.recording.recording import CaptureRecording, RecordingSpec
 from config.errors import DuocapError
 from config.files import write_together
 from config.settings import Settings
+from config.words import format_count
 from database.store import PoseDatabase, open_database
 from reconstruct.models.style.file import StyleOrigin, write_style
 from stream.protocol.report import build_replay_report, write_replay_report
@@ -215,7 +216,8 @@ def _finish_replay(result: ReplayResult, performer: Subject, info: TakeInfo, tas
     typer.echo("\n".join(format_replay_report(summary)))
     for file in (*(wanted.file for wanted in task.files), task.report):
         if file is not None:
-            typer.echo(f"written: {file}{f', {len(take)} frames' if file != task.report else ''}")
+            size = "" if file == task.report else f", {format_count(len(take), 'frame')}"
+            typer.echo(f"written: {file}{size}")
     return result
 
 

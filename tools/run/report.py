@@ -9,6 +9,7 @@ import numpy as np
 
 from config.settings import CAMERA_NAMES
 from config.units import MS_PER_NS
+from config.words import format_count
 from stream.protocol.landmarks import PREFIX, LandmarkTally, format_landmarks
 from stream.protocol.messages import EventMessage, PoseMessage, StatusMessage, read_number
 
@@ -57,8 +58,9 @@ class RunReport:
             return ["no pose came", *self.cameras]
         p50, p95, p99 = self.latency_ms
         lost = ", ".join(f"{count} {name}" for name, count in self.drops.items() if count) or "nothing"
+        poses = format_count(self.poses, "pose")
         return [
-            f"{self.poses} poses in {self.seconds:.0f} s, {100.0 * self.tracked / self.poses:.1f} % of them tracked",
+            f"{poses} in {self.seconds:.0f} s, {100.0 * self.tracked / self.poses:.1f} % of them tracked",
             f"latency, capture to receipt: p50 {p50:.1f} ms, p95 {p95:.1f}, p99 {p99:.1f}",
             f"dropped: {lost}",
             *format_landmarks(self.landmarks),
@@ -187,7 +189,7 @@ def _format_camera(name: str, camera: Camera, seconds: float) -> str:
     """Return in words how one camera did."""
     called = camera.get("name") or camera.get("address")
     frames = int(camera.get("frames", 0))
-    words = [f"{frames} frames" + (f", {frames / seconds:.1f}/s" if seconds >= 1.0 else "")]
+    words = [format_count(frames, "frame") + (f", {frames / seconds:.1f}/s" if seconds >= 1.0 else "")]
     words += [f"{camera[key]} {said}" for key, said in LOSSES.items() if camera.get(key)]
     words += [line for line in (str(camera.get("otherwise", "")), str(camera.get("health", ""))) if line]
     return f"{name} camera{f' ({called})' if called else ''}: " + ", ".join(words)

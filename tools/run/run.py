@@ -155,6 +155,19 @@ def plan_cameras(settings: Settings, what: LiveRun) -> list[CameraPlan | Awaited
     ]
 
 
+def _tell_ended(run: Supervisor, n_told: int, tell: Tell) -> int:
+    """Tell which videos in place of cameras have ended; return how many. n_told: how many had when it was last told."""
+    over = [camera.name for camera in run.cameras if camera.ended]
+    if len(over) != n_told:
+        tell("the videos have ended" if run.ended else f"the video of the {' and the '.join(over)} camera has ended")
+    return len(over)
+
+
+def _is_known(run: Supervisor, message: EventMessage) -> bool:
+    """Return whether the supervisor tells news himself, or it is only that cameras whose videos have ended are silent."""
+    return message.kind == "process" or (message.kind == "camera" and run.ended)
+
+
 def _receive_until_end(
     run: Supervisor,
     subscriber: Subscriber,
@@ -165,7 +178,7 @@ def _receive_until_end(
     t_learned_ns: int,
 ) -> None:
     """Listen like a client until all sources have ended and a moment has passed, for so many seconds at most."""
-    t_ended_ns, t_last_ns = 0, now_ns() + int((seconds or 1e9) * NS_PER_S)
+    t_ended_ns, t_last_ns, ended = 0, now_ns() + int((seconds or 1e9) * NS_PER_S), 0
     while now_ns() < t_last_ns and (not t_ended_ns or now_ns() - t_ended_ns < SETTLE_S * NS_PER_S):
         for message in subscriber.receive(TURN_MS):
             if isinstance(message, PoseMessage):
@@ -176,9 +189,10 @@ def _receive_until_end(
                 tally.next_second()
             elif isinstance(message, EventMessage) and message.kind == "doubt":
                 tally.doubt(message)
-            elif isinstance(message, EventMessage) and message.kind != "process":  # those the supervisor tells himself
+            elif isinstance(message, EventMessage) and not _is_known(run, message):
                 tell(message.text)
         run.turn(0)
+        ended = _tell_ended(run, ended, tell)
         if 0 < t_learned_ns <= now_ns():
             tell("thank you; the background is learned, step in")
             t_learned_ns = 0

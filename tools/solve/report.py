@@ -6,7 +6,10 @@ from typing import Any
 
 import numpy as np
 
+from calibration.subject.marker_motion import describe_start, list_unmoved, list_unmoved_ends
+from calibration.subject.mirrored import describe_mirrored
 from config.arrays import Bools
+from config.words import format_count
 from database.clips import find_runs
 from database.marker_files.c3d_extras import read_c3d_extras
 from reconstruct.pose import TrackingState
@@ -49,6 +52,7 @@ def build_take(solved: SolvedMarkerFile) -> Take:
 def build_report(solved: SolvedMarkerFile) -> dict[str, Any]:
     """Return everything that is reported, as plain values."""
     points = solved.take.points
+    joint = solved.subject.joint[solved.valid.any(axis=0)]
     return {
         "file": points.file.name,
         "frames": len(points),
@@ -61,6 +65,9 @@ def build_report(solved: SolvedMarkerFile) -> dict[str, Any]:
         "gaps": [asdict(gap) | {"error_mm": round(gap.error_mm, 1)} for gap in list_gaps(solved)],
         "residual_mm": _measure_residuals(solved),
         "not_solved": _list_spans(~solved.solved, points.fps),
+        "no_markers_on": [*list_unmoved(joint), *list_unmoved_ends(joint)],
+        "notes": list(describe_start(points)),
+        "warnings": list(describe_mirrored(solved.take)),
     }
 
 
@@ -112,12 +119,16 @@ def format_report(report: Mapping[str, Any], most: int | None = MOST_LINES) -> l
     """Return a report in words; most: lines of each list, None for all."""
     gaps = sorted(report["gaps"], key=lambda gap: -gap["error_mm"])
     residuals = sorted(report["residual_mm"].items(), key=lambda item: -item[1]["median"])
+    bare = ", ".join(report["no_markers_on"])
     usual = np.median([each["median"] for _, each in residuals]) if residuals else 0.0
     lines = [
-        f"{report['frames']} frames at {report['fps']:g} Hz, {len(residuals)} markers ({report['marker_set']}), "
+        f"{format_count(report['frames'], 'frame')} at {report['fps']:g} Hz, {len(residuals)} markers ({report['marker_set']}), "
         f"body {report['height_m']:.2f} m",
         f"residual {usual:.1f} mm, median over the markers; largest: "
         + ", ".join(f"{name} {each['median']:g}" for name, each in residuals[:3]),
+        *(f"warning: {line}" for line in report["warnings"]),
+        *report["notes"],
+        *([f"no markers on {bare}: these move as is likely by the database, not as measured"] if bare else []),
         f"labels changed: {len(report['labels_changed'])}; points without a label: {report['unlabelled_tracks']}",
     ]
     if report["not_used"]:

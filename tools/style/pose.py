@@ -7,6 +7,7 @@ import numpy as np
 
 from calibration.camera import Rig
 from config.arrays import Floats
+from config.words import format_count
 from database.geometry.skeleton import Skeleton
 from reconstruct.models.style.features import RATE_HZ
 from reconstruct.models.style.model import Style
@@ -175,7 +176,7 @@ def format_motion_quality(
         if known > 100.0 * (1.0 - FAMILIAR)
         else f"far from the poses the {model} was learned of"
     )
-    head = f"{len(take)} frames, {take.seconds[-1]:.2f} s: {how} ({known:.0f}% known)"
+    head = f"{format_count(len(take), 'frame')}, {take.seconds[-1]:.2f} s: {how} ({known:.0f}% known)"
     return (
         head,
         *format_curve_residuals(names, off_m),

@@ -17,6 +17,7 @@ PATIENCE_S = 0.1
 class Client:
     """A subscriber of one stream; not to be shared between threads.
 
+    address: of the stream, tcp://HOST:PORT; another one is a ValueError.
     keys: for a stream with CURVE keys (`duocap keys`): the publisher's public key, our public key and our secret key, each as 40
     characters of Z85.
 
@@ -32,7 +33,11 @@ class Client:
             for option, key in zip((zmq.CURVE_SERVERKEY, zmq.CURVE_PUBLICKEY, zmq.CURVE_SECRETKEY), keys, strict=True):
                 self._socket.setsockopt(option, key.encode())
         self._socket.subscribe(b"")
-        self._socket.connect(address)
+        try:
+            self._socket.connect(address)
+        except zmq.ZMQError as error:
+            self._socket.close()
+            raise ValueError(f"{address!r} is no address; give one like tcp://127.0.0.1:5570 ({error})") from error
         self.skeleton: Skeleton | None = None
         self.rig: dict[str, Any] | None = None
         self.status: dict[str, Any] | None = None

@@ -172,11 +172,24 @@ def test_motion_and_slips(skeletons: list[Skeleton]) -> None:
     assert performer.guide.since_ns is None
 
 
+def test_a_marker_that_flickers_does_not_end_a_pose(skeletons: list[Skeleton]) -> None:
+    performer = Performer("dark_room", skeletons)
+    points = performer.points()
+    performer.words(points, 10)
+    begun_ns = performer.guide.since_ns
+    for _ in range(4):
+        assert "does not see" in performer.words(points, 5, hidden=[4])  # half a second, longer than a slip
+        performer.words(points, 3)
+    assert performer.guide.done and performer.guide.since_ns == begun_ns
+
+
 def test_nobody_too_few_markers_and_no_pose_at_all(skeletons: list[Skeleton]) -> None:
     performer = Performer("dark_room", skeletons)
     assert performer.guide.add(moment(1, np.zeros((0, 3)))).words == COME_IN
     few = performer.guide.add(moment(2, performer.points()[:3], np.ones((9, 2))))
     assert few.words == "step back or turn: the right camera sees 3 of 14 markers"
+    far = performer.guide.add(moment(2, performer.points()[:3] - (0.0, 0.0, 4.0), np.ones((9, 2))))
+    assert far.words == "come nearer or turn: the right camera sees 3 of 14 markers"
     heap = np.random.default_rng(0).uniform(0.0, 0.5, (14, 3))
     assert performer.guide.add(moment(3, heap)).words == NO_TPOSE
 
@@ -186,7 +199,7 @@ def test_words() -> None:
     assert advise_arms((10.0, -10.0), 14.0) == ""
     assert advise_forward((0.0, 40.0), 25.0) == "right arm straight to the side, not forward"
     assert advise_forward((-40.0, 0.0), 25.0) == "left arm straight to the side, not back"
-    assert advise_few(moment(0, np.zeros((9, 3))), 14) == "step back or turn: both cameras see 9 of 14 markers"
+    assert advise_few(moment(0, np.zeros((9, 3))), 14, small=False) == "step back or turn: both cameras see 9 of 14 markers"
     assert describe_missing([("head", "left"), ("hand", "left")]) == "the left camera does not see head and hand"
     assert describe_missing([("head", "left"), ("hand", "right")]) == "not seen: head and hand"
     assert describe_missing([("a", "left"), ("b", "right"), ("c", "both"), ("d", "both")]).startswith(

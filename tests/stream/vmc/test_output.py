@@ -249,6 +249,7 @@ def test_what_is_no_target_says_what_is(text: str) -> None:
 
 
 def test_words_that_are_targets_and_words_that_follow() -> None:
-    assert all(looks_like_target(word) for word in (*PRESETS, "Godot@studio", "127.0.0.1:39539", "[::1]:5", ":5"))
+    targets = (*PRESETS, "Godot@studio", "127.0.0.1:39539", "[::1]:5", ":5", "vsefce", "127.0.0.1")
+    assert all(looks_like_target(word) for word in targets)
     others = ("left.avi", "0", "--headless", "C:\\left.avi", "rtsp://cam:554", "http://cam:80/video", "./godot", "left", "a:b")
     assert not any(looks_like_target(word) for word in others)

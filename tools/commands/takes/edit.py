@@ -11,6 +11,7 @@ import typer
 
 from config.errors import DuocapError
 from config.settings import Settings
+from config.words import format_count
 from tools.arguments import open_database_or_default
 from tools.commands.declaration import add_settings_options
 from tools.commands.options import Database
@@ -82,7 +83,7 @@ def _edit_take(options: EditOptions, edits: "Sequence[Edit]") -> None:
         for edit in edits:
             typer.echo(describe_edit(edit))
         for path, part in zip(written, parts, strict=True):
-            typer.echo(f"{path}: {len(part.poses)} poses, {part.duration_s:.2f} s")
+            typer.echo(f"{path}: {format_count(len(part.poses), 'pose')}, {part.duration_s:.2f} s")
 
 
 def _collect_edits(options: EditOptions) -> "list[Edit]":

@@ -10,6 +10,7 @@ import typer
 
 from config.errors import DuocapError
 from config.settings import Settings
+from config.words import format_count
 from tools.arguments import check_folders, check_time_span
 from tools.commands.declaration import InProject, add_settings_options
 from tools.commands.options import ImportOptions, Retarget, TakeFile
@@ -71,7 +72,7 @@ def export(settings: Settings, options: ExportOptions) -> None:
     take = _part(_imported(options) if is_motion else _smoothed(_motion(recording), options.smooth), options)
     write_takes(files, take, avatar)
     for wanted in files:
-        typer.echo(f"{wanted.file}: {len(take)} frames, {take.seconds[-1]:.2f} s ({wanted.format})")
+        typer.echo(f"{wanted.file}: {format_count(len(take), 'frame')}, {take.seconds[-1]:.2f} s ({wanted.format})")
 
 
 def _check(files: list[ExportFile], options: ExportOptions) -> None:

@@ -6,7 +6,9 @@ from typing import Annotated
 
 import typer
 
+from config.errors import DuocapError
 from config.settings import Settings
+from config.words import format_count
 from tools.arguments import create_vmc_outputs
 from tools.commands.declaration import add_settings_options
 from tools.commands.options import RecordingFile, Vmc
@@ -32,12 +34,19 @@ def play(settings: Settings, options: PlayOptions) -> None:
     from stream.recording.folders import find_take
     from stream.recording.playback import select_playback_span
     from stream.recording.recording import open_recording
+    from stream.take.read import is_motion_file
     from tools.interrupt import raise_on_interrupt
     from tools.progress import open_progress_bar
     from tools.replay.play import open_outlet
     from tools.replay.play import play_recording as run_play
     from tools.run.supervisor import choose_session_name
 
+    if options.recording.is_file() and is_motion_file(options.recording):
+        recorded = options.recording.with_suffix(".mcap").name
+        raise DuocapError(
+            f"{options.recording}: is a motion, and what is played is a recording; write one: "
+            f"duocap export {options.recording} --out {recorded}"
+        )
     outputs, recording = create_vmc_outputs(options.vmc), find_take(options.recording)
     opened = open_recording(recording)
     for note in opened.notes:
@@ -46,4 +55,4 @@ def play(settings: Settings, options: PlayOptions) -> None:
     with raise_on_interrupt(), open_outlet(settings.stream, session, outputs) as outlet, open_progress_bar("playing") as progress:
         typer.echo(f"streaming at {outlet.address}", err=True)
         n_played = run_play(opened, span, outlet, session, speed=options.speed, loop=options.loop, progress=progress)
-    typer.echo(f"{n_played} poses of {opened.skeleton.subject} played")
+    typer.echo(f"{format_count(n_played, 'pose')} of {opened.skeleton.subject} played")

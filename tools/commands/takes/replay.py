@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from config.settings import Settings
+from config.settings import CAMERA_NAMES, Settings
 from tools.arguments import check_folders, check_recording_file, check_sources, create_vmc_outputs, set_lag, set_model, set_styles
 from tools.commands.declaration import InProject, add_settings_options
 from tools.commands.live.landmarks import set_landmarks
@@ -162,7 +162,7 @@ def _replay_session(settings: Settings, options: ReplayOptions, task: "ReplayTas
     }
     for option, value in of_videos.items():
         if value:
-            raise typer.BadParameter("a session has no use for it; give the videos themselves", param_hint=option)
+            raise typer.BadParameter(_advise_videos(Path(options.views[0])), param_hint=option)
     if options.verify and (options.video or options.smooth or options.model or options.lag is not None):
         raise typer.BadParameter("what is verified are the poses as they were published", param_hint="--verify")
     from tools.replay.task import RecordedInputs, replay_recorded
@@ -181,6 +181,15 @@ def _replay_session(settings: Settings, options: ReplayOptions, task: "ReplayTas
         ),
         task,
     )
+
+
+def _advise_videos(folder: Path) -> str:
+    """Return in words how to replay the videos of a session, for what only videos have."""
+    videos = " ".join(str(folder / f"{name}.mkv") for name in CAMERA_NAMES if (folder / f"{name}.mkv").is_file())
+    if not videos:
+        return "is for videos, and this session was recorded without"
+    times, rig, subject = (folder / name for name in (f"{CAMERA_NAMES[0]}.csv", "rig.toml", "subject.toml"))
+    return f"is for videos; those of the session: {videos} --timestamps {times} --rig {rig} --subject {subject}"
 
 
 def _replay_views(settings: Settings, options: ReplayOptions, task: "ReplayTask") -> None:

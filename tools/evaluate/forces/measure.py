@@ -6,7 +6,7 @@ from pathlib import Path
 
 import numpy as np
 
-from calibration.subject.marker_motion import MarkerMotion, read_marker_motion
+from calibration.subject.marker_motion import MarkerMotion, cut_to_held, read_marker_motion
 from config.arrays import Floats
 from config.errors import FileFormatError
 from reconstruct.models.physics.body import build_body
@@ -91,7 +91,7 @@ class WalkFiles:
 def measure_forces(folder: Path, mass_kg: float | None, progress: ProgressState) -> ForcesReport:
     """Measure the walk of a folder that `find_walk` understands. mass_kg None: by the plates. Raises DuocapError."""
     files = find_walk(folder)
-    walk = read_marker_motion(files.markers, progress=progress)
+    walk = cut_to_held(read_marker_motion(files.markers, progress=progress))
     plates = read_walk_plates(files, walk)
     clip = walk.clip
     mass = plates.mass_kg() if mass_kg is None else mass_kg
