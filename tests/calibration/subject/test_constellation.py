@@ -98,12 +98,6 @@ def test_points_of_another_shape_do_not_fit() -> None:
     assert place_constellation(np.arange(15.0).reshape(5, 3) * 10.0, MODEL, slack_m=0.05) == []
 
 
-def test_frame_of_three_points_worked_out_by_hand() -> None:
-    F = np.empty((3, 3))
-    write_triple_frame(np.array([1.0, 1.0, 1.0]), np.array([1.0, 3.0, 1.0]), np.array([1.0, 2.0, 4.0]), F)
-    np.testing.assert_allclose(F, [[0.0, 0.0, 1.0], [1.0, 0.0, 0.0], [0.0, 1.0, 0.0]], atol=1e-12)
-
-
 def test_score_against_numpy() -> None:
     rng = np.random.default_rng(2)
     points, R = rng.uniform(-1.0, 1.0, (5, 3)), random_rotation(rng)

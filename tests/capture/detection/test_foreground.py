@@ -87,12 +87,6 @@ def test_brighter_than_the_threshold_and_than_the_background() -> None:
     assert len(ForegroundRuns((3, 1)).brighter(image, 300)) == 0
 
 
-def test_everything_but_black() -> None:
-    image = np.ones((2, 5, 3), np.uint8)
-    image[1, 4] = 0
-    assert ForegroundRuns((5, 2)).brighter(image, 0).tolist() == [[0, 0, 4], [1, 0, 3]]
-
-
 def test_flooded_image_gives_no_runs(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("capture.detection.foreground.MAX_RUNS", 3)
     image = np.zeros((2, 9, 3), np.uint8)

@@ -283,15 +283,14 @@ def record_forever(folder: Path, last_ns: Any) -> None:
         time.sleep(0.01)
 
 
-@pytest.mark.parametrize("after_s", [0.4, pytest.param(1.61, marks=pytest.mark.slow)])
-def test_after_a_kill_at_most_the_last_second_is_missing(tmp_path: Path, after_s: float) -> None:
+def test_after_a_kill_at_most_the_last_second_is_missing(tmp_path: Path) -> None:
     context = multiprocessing.get_context("spawn")
     last_ns = context.RawValue("q", 0)
     process = context.Process(target=record_forever, args=(tmp_path, last_ns), daemon=True)
     process.start()
     csv = tmp_path / "left.csv"
     wait_until(lambda: csv.exists() and csv.stat().st_size > 200)
-    time.sleep(after_s)
+    time.sleep(0.4)
     process.kill()
     process.join()
     rows, _ = read_video_stamps(csv)
