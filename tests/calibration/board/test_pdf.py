@@ -25,7 +25,7 @@ def test_defaults_have_one_order_and_fit() -> None:
         board = choose_default_board(paper)
         sheet = compute_page_layout(board, paper)
         assert (board.columns + board.rows) % 2 == 1 and sheet.page_mm == page
-        assert sheet.board_mm == pytest.approx((10e3 * board.square_m, 7e3 * board.square_m))
+        assert sheet.corner_mm == pytest.approx((0.5 * page[0] - 5e3 * board.square_m, 0.5 * page[1] + 3.5e3 * board.square_m))
 
 
 def test_a_tall_board_turns_the_paper() -> None:
@@ -74,8 +74,8 @@ def test_page_board_and_rulers_are_true_to_a_hundredth_of_a_millimetre() -> None
     (fill, dark), (stroke, ruler) = paths_mm(content_of(file))
     assert (fill, stroke) == ("f", "S")
     left, top = layout.corner_mm
-    np.testing.assert_allclose(dark.min(axis=0), [left, top - layout.board_mm[1]], atol=0.01)
-    np.testing.assert_allclose(dark.max(axis=0), [left + layout.board_mm[0], top], atol=0.01)
+    np.testing.assert_allclose(dark.min(axis=0), [left, top - 7 * 24.0], atol=0.01)
+    np.testing.assert_allclose(dark.max(axis=0), [left + 6 * 24.0, top], atol=0.01)
     segments = ruler.reshape(-1, 2, 2)
     lengths = np.abs(segments[:, 1] - segments[:, 0])
     np.testing.assert_allclose(lengths[lengths.max(axis=1) > 99.0].max(axis=1), [100.0, 100.0, 101.6], atol=0.01)
