@@ -17,8 +17,9 @@ from capture.recording.session import SessionVideo, read_recorded_jpegs
 from capture.recording.sink import MAX_QUEUED, VideoSink, find_free_part
 from capture.recording.video import VideoWriter
 from capture.sources.recorded_times import StampWriter, is_video_stamps, read_video_stamps
-from capture.sources.source import Facts, Stamp
+from capture.sources.source import Stamp
 from config.errors import SourceError
+from tests.support.fakes import CountingSource
 from tests.support.judges import program
 from tests.support.kept import Kept
 from tests.support.waiting import wait_until
@@ -39,18 +40,12 @@ def jpeg(index: int) -> bytes:
     return bytes(cv2.imencode(".jpg", picture(index), [cv2.IMWRITE_JPEG_QUALITY, 80])[1].tobytes())
 
 
-class Camera:
-    """A source of known size, rate and stamp."""
+class Camera(CountingSource):
+    """A source of a size and a stamp of its own."""
 
-    def __init__(self, size: tuple[int, int] = (64, 48)) -> None:
-        self.name, self.size, self.fps, self.n_frames, self.truncated = "fake", size, 50.0, None, False
-        self.stamp, self.facts = Stamp.DRIVER, Facts()
-
-    def read(self) -> Frame | None:
-        return None
-
-    def close(self) -> None:
-        pass
+    def __init__(self) -> None:
+        super().__init__(0, 50.0)
+        self.size, self.stamp = (64, 48), Stamp.DRIVER
 
 
 def frame(index: int, compressed: bool = True, t_ns: int | None = None) -> Frame:
