@@ -9,6 +9,7 @@ import numpy as np
 from calibration.camera import Camera, Rig
 from calibration.depth import VOLUME_M, choose_performer_distance_m, compute_meeting_point_m, compute_view_axes, is_in_view
 from calibration.triangulate import triangulate
+from calibration.world import UP, compute_up_of_images
 from config.arrays import Floats, Ints
 
 MARKER_PX = 0.2  # noise of a marker's centre, by which pairs are compared
@@ -58,11 +59,7 @@ def find_capture_volume(cameras: Sequence[Camera], floor_known: bool, sides_m: t
         sides_m: width, height and depth [m].
     """
     center = _find_middle_m(cameras)
-    up = (
-        np.array([0.0, 1.0, 0.0])
-        if floor_known
-        else _normalise_vector(-np.sum([camera.rotation[1] for camera in cameras], axis=0))
-    )
+    up = UP if floor_known else compute_up_of_images(Rig(tuple(cameras)))
     if floor_known:
         center = np.array([center[0], 0.5 * sides_m[1], center[2]])
     ahead = np.array([0.0, 0.0, 1.0]) if floor_known else np.sum([camera.rotation[2] for camera in cameras], axis=0)

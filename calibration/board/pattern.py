@@ -22,7 +22,6 @@ from config.errors import CalibrationError
 DICTIONARY = "DICT_5X5_100"
 APRIL_DICTIONARY, APRIL_BORDER, APRIL_SPACING = "DICT_APRILTAG_36h11", 2, 0.3
 MARKER_SHARE = 0.75  # of a square's side, where nothing else is said
-CIRCLE_SHARE = 0.4  # radius of a printed circle, of the distance between rows
 SIDES = (3, 40)  # inner corners along a side
 APRIL_SIDES = (1, 30)  # tags
 SQUARE_RANGE_M = (0.002, 1.0)

@@ -32,7 +32,6 @@ class PageLayout:
 
     paper: str
     page_mm: tuple[float, float]
-    board_mm: tuple[float, float]
     corner_mm: tuple[float, float]
 
 
@@ -47,7 +46,7 @@ def compute_page_layout(board: Board, paper: str) -> PageLayout:
     for page in (PAPERS_MM[paper], PAPERS_MM[paper][::-1]):
         if _is_fitting_page(size, page):
             corner = (0.5 * (page[0] - size[0]), 0.5 * (page[1] + size[1]))
-            return PageLayout(paper, page, size, corner)
+            return PageLayout(paper, page, corner)
     raise CalibrationError(
         f"{board.text}: a board of {size[0]:g} x {size[1]:g} mm does not fit on {paper}; {_suggest_fitting_board(board, paper)}"
     )

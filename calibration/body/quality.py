@@ -14,7 +14,6 @@ MOMENTS, FEW = 60, 25
 FLOOR_DEG = 1.5
 MOVED_SIGMAS = 3.0  # by which a camera must be elsewhere to have been moved
 WALKED_M = 0.5  # of the trunk's middle, twice its standard deviation: beyond which the person has walked about
-LENGTH_OFF = 0.15
 
 
 def judge_body(solution: BodySolution, tilt_sigma_rad: float, before: Rig | None = None) -> QualityReport:

@@ -57,9 +57,9 @@ class BodySolution:
     """A rig that was fitted to a body.
 
     rig: world = first camera; t_s: moments in use, (F,) [s]; points_m: landmarks, (F, L, 3) [m]; lengths: of the body, as fitted;
-    pixel_sigmas: measured less predicted, in sigmas, (C, F, L, 2); residual_px: the same in pixels; seen: which took part,
-    (C, F, L); exchanged: what each view had exchanged, (C, F); pose_covariance: of turn and shift of all cameras but the first,
-    in its frame, (6 C - 6, 6 C - 6) [rad, m]; scale: what tells it.
+    residual_px: measured less predicted, (C, F, L, 2); seen: which took part, (C, F, L); exchanged: what each view had exchanged,
+    (C, F); pose_covariance: of turn and shift of all cameras but the first, in its frame, (6 C - 6, 6 C - 6) [rad, m]; scale:
+    what tells it.
     """
 
     rig: Rig

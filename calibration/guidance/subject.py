@@ -143,7 +143,7 @@ class Stance:
     """How somebody stands.
 
     placement: of the marker set; place_m: of its markers, seen or where they should be, (M, 3); slopes_deg: of the left and right
-    arm, above level; forward_deg: how far before the body; turned_deg: away from the first two cameras; cost_m: of the fit.
+    arm, above level; forward_deg: how far before the body; turned_deg: away from the first two cameras.
     """
 
     placement: ConstellationPlacement

@@ -266,7 +266,7 @@ def _compute_offset_derivatives(motion: CornerMotion, c: int) -> Floats:
 
 
 def apply_step(state: BundleState, freedom: FreeParameters, shared: Floats, poses: Floats) -> BundleState:
-    """Return the state after a step: shared (G,), poses (V, 6).
+    """Return the state after a step.
 
     Args:
         state: before the step.

@@ -14,6 +14,7 @@ from calibration.solve.board_pose import (
     compute_homography,
     compute_view_costs,
     count_least_corners,
+    find_nearest_rotation,
     find_pose_candidates,
 )
 from calibration.solve.equations import BundleState, CornerObservations, FreeParameters, select_state_views
@@ -157,10 +158,4 @@ def vote_relative_pose(first: PoseCandidates, second: PoseCandidates, shared: ND
     agrees = np.zeros(V, bool)
     agrees[views] = nearest < 8.0
     own = Rs[pairing, np.arange(len(views))][nearest < 8.0], ts[pairing, np.arange(len(views))][nearest < 8.0]
-    return PoseVote(_average_rotations(own[0]), np.asarray(np.median(own[1], axis=0)), choice, agrees)
-
-
-def _average_rotations(rotations: Floats) -> Floats:
-    """Return the rotation nearest to all: (S, 3, 3) -> (3, 3)."""
-    U, _, Vt = np.linalg.svd(rotations.sum(axis=0))
-    return np.asarray(U @ np.diag([1.0, 1.0, np.linalg.det(U @ Vt)]) @ Vt)
+    return PoseVote(find_nearest_rotation(own[0].sum(axis=0)), np.asarray(np.median(own[1], axis=0)), choice, agrees)

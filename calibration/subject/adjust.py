@@ -108,11 +108,6 @@ class SubjectProblem:
     stature: HeightPrior | None = None
     earlier: tuple[Floats, Floats] | None = None
 
-    @property
-    def n_common(self) -> int:
-        """Count the numbers all takes have in common."""
-        return self.space.n_parameters + 3 * len(self.markers.joint)
-
     def cost(self, state: SubjectState) -> float:
         """Return the sum of squares."""
         return _compute_prior(self, state)[2] + float(_measure_take_costs(self, state, _place_takes(self, state)).sum())
@@ -266,7 +261,7 @@ def _compute_marker_rows(
     slope = compute_marker_jacobians(body, vector_slopes, joint, rotvec)
     seen = np.flatnonzero(take.valid)
     W, e = _compute_marker_errors(take, body)
-    common = np.zeros((len(seen), 3, problem.n_common))
+    common = np.zeros((len(seen), 3, n + 3 * len(joint)))
     common[:, :, :n] = slope.shape[seen]
     for row, m in enumerate(seen):
         common[row, :, n + 3 * m : n + 3 * m + 3] = slope.offset[m]

@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 from config.arrays import Floats
 from config.errors import CalibrationError
 from config.joints import JOINT_INDEX, JOINTS, N_JOINTS, PARENTS, mirror_joint_name
-from database.geometry.rotations import matrix_from_rotvec
+from database.geometry.rotations import matrix_from_rotvec, skew_from_vector
 from database.geometry.skeleton import Skeleton
 
 
@@ -91,7 +91,7 @@ def compute_marker_jacobians(
         by_shape[j] = by_shape[PARENTS[j]] + placed.G[PARENTS[j]] @ vector_slopes[j]
         turning[j] = placed.G[PARENTS[j]] @ turning[j]
     arm = placed.marker_m[:, None] - placed.p[None]
-    by_pose = -_compute_cross_matrix(arm) @ turning[None] * ABOVE[joint][:, :, None, None]
+    by_pose = -skew_from_vector(arm) @ turning[None] * ABOVE[joint][:, :, None, None]
     return MarkerJacobians(by_shape[joint], placed.G[joint], by_pose.swapaxes(1, 2))
 
 
@@ -101,15 +101,8 @@ def compute_left_jacobian(rotvec: Floats) -> Floats:
     safe = np.maximum(t, 1e-4)
     b = np.where(t > 1e-4, (1.0 - np.cos(safe)) / safe**2, 0.5)
     c = np.where(t > 1e-4, (safe - np.sin(safe)) / safe**3, 1.0 / 6.0)
-    K = _compute_cross_matrix(rotvec)
+    K = skew_from_vector(rotvec)
     return np.asarray(np.eye(3) + b * K + c * K @ K)
-
-
-def _compute_cross_matrix(v: Floats) -> Floats:
-    """Return [v]x, (..., 3) -> (..., 3, 3)."""
-    zero = np.zeros_like(v[..., 0])
-    rows = [[zero, -v[..., 2], v[..., 1]], [v[..., 2], zero, -v[..., 0]], [-v[..., 1], v[..., 0], zero]]
-    return np.stack([np.stack(row, axis=-1) for row in rows], axis=-2)
 
 
 ROWS = 2 * N_JOINTS  # offsets of all joints, then tails

@@ -102,9 +102,9 @@ def _judge_links(s: WandSolution) -> list[Finding]:
     seen = s.seen & s.used.any(axis=1)
     shared = seen.astype(int) @ seen.T.astype(int)
     a, b = min(find_spanning_links(seen, names), key=lambda pair: int(shared[pair]))
-    few = shared[a, b] < FEW
+    grade = Grade.POOR if shared[a, b] < FEW else Grade.PASS
     text = f"weakest link: {names[a]} and {names[b]} see the wand together {shared[a, b]} times"
-    return [Finding(Grade.POOR if few else Grade.PASS, text, "wave it where both see it, for longer" if few else "")]
+    return [make_finding(grade, text, "wave it where both see it, for longer")]
 
 
 def _estimate_spread(values: Floats) -> float:
@@ -120,11 +120,10 @@ def _judge_observations(s: WandSolution) -> Finding:
     cameras = "both cameras" if len(s.rig) == 2 else "two cameras or more"
     text = f"{s.n_shared} positions of a marker seen by {cameras}; {100.0 * lost:.0f} % did not fit and were left out"
     fix = {
-        Grade.PASS: "",
         Grade.POOR: f"record a minute of slow waving, {ENOUGH} are wanted; cover reflections, take other markers away",
         Grade.FAIL: f"record again: {ENOUGH} are wanted, in view of {cameras}, with nothing else that shines and moves",
     }
-    return Finding(grade, text, fix[grade])
+    return Finding(grade, text, fix.get(grade, ""))
 
 
 def _judge_pixels(s: WandSolution) -> Finding:
@@ -203,11 +202,8 @@ def _judge_depth(s: WandSolution) -> Finding:
     distance_m = float(np.median(np.linalg.norm(s.points_m[s.used], axis=1)))
     depth_mm = 1e3 * compute_depth_sigma_m(s.rig, distance_m, 0.2)
     grade = Grade.PASS if depth_mm <= DEPTH_MM else Grade.POOR
-    return Finding(
-        grade,
-        f"at {distance_m:.1f} m a marker found to 0.2 px is known to {depth_mm:.0f} mm in depth",
-        "" if grade is Grade.PASS else "move the cameras apart",
-    )
+    text = f"at {distance_m:.1f} m a marker found to 0.2 px is known to {depth_mm:.0f} mm in depth"
+    return make_finding(grade, text, "move the cameras apart")
 
 
 def _judge_lens(s: WandSolution, assumed: bool, focal_asked: bool) -> list[Finding]:
@@ -265,9 +261,8 @@ def _judge_distance(s: WandSolution, distance_m: float | None) -> list[Finding]:
         return []
     percent = 100.0 * (float(np.linalg.norm(s.rig.cameras[1].translation)) / distance_m - 1.0)
     text = f"the cameras' distance comes out {percent:+.1f} % against the {1e3 * distance_m:.0f} mm measured"
-    if abs(percent) < 100.0 * DISTANCE_OFF:
-        return [Finding(Grade.PASS, text)]
-    return [Finding(Grade.POOR, text, "measure both again, the wand from middle to middle of its markers, and lens to lens")]
+    grade = Grade.PASS if abs(percent) < 100.0 * DISTANCE_OFF else Grade.POOR
+    return [make_finding(grade, text, "measure both again, the wand from middle to middle of its markers, and lens to lens")]
 
 
 def _compare_with_earlier(s: WandSolution, earlier: Rig) -> tuple[float, float, float]:

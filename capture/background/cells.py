@@ -194,8 +194,6 @@ def compare_light(
 ) -> None:
     """Compare the image with the background at the middle of every free, known cell.
 
-    sums (2, 4): of the left and the right half, N_CELLS .. MEAN_SUM.
-
     Args:
         image: BGR, (H, 3 W).
         t_s: time of the image.

@@ -131,8 +131,6 @@ def watch_row(
 ) -> None:
     """Update OCCUPIED and MOVED of one row of cells: whether foreground is in or beside them, whether their image changed.
 
-    image (H, 3 W); recent (2, H, 3 W), followed over memory_s; counts (rows, C) of foreground pixels.
-
     Args:
         image: (H, 3 W).
         row: number of the row of cells.

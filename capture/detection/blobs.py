@@ -106,8 +106,6 @@ def split_colored_runs(
 ) -> int:
     """Split foreground runs into runs of one marker colour; return their number.
 
-    Writes out (K, 3) and out_kinds (K,), as many as fit; returns their number.
-
     Args:
         image: BGR, (H, W, 3).
         runs: runs of foreground as (row, first column, last), (R, 3).

@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from capture.landmarks.network import Floats32, Network
+from capture.landmarks.network import Floats32, Network, sigmoid
 from capture.landmarks.person import PersonFinder
 from capture.landmarks.region import Region, cut_out_image, make_region
 from capture.landmarks.weights import find_weights
@@ -17,11 +17,6 @@ HIPS, EDGE = 33, 34  # of those: the middle of the hips and the top of the circl
 WINDOW = 3  # cells of a heatmap around a landmark, to each side, that refine it
 MIN_PEAK = 0.5  # of a heatmap that refines
 MIN_PRESENCE = 0.5  # below it nobody is there
-
-
-def sigmoid(x: Floats) -> Floats:
-    """Return probabilities of logits."""
-    return np.asarray(1.0 / (1.0 + np.exp(-np.clip(x, -80.0, 80.0))))
 
 
 def refine_by_heatmaps(part: Floats, heatmaps: Floats) -> tuple[Floats, Floats]:

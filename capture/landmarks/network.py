@@ -6,13 +6,18 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 
-from config.arrays import Image
+from config.arrays import Floats, Image
 from config.errors import DuocapError
 
 EXTRA = "duocap[landmarks]"
 Floats32 = NDArray[np.float32]
+
+
+def sigmoid(x: ArrayLike) -> Floats:
+    """Return probabilities of logits."""
+    return np.asarray(1.0 / (1.0 + np.exp(-np.clip(x, -80.0, 80.0))))
 
 
 class LandmarksUnavailableError(DuocapError):

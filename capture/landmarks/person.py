@@ -3,7 +3,7 @@
 import cv2
 import numpy as np
 
-from capture.landmarks.network import Floats32, Network
+from capture.landmarks.network import Floats32, Network, sigmoid
 from capture.landmarks.region import Region, cut_out_image, make_region
 from config.arrays import Floats, Image
 
@@ -41,7 +41,7 @@ def decode_person(outputs: list[Floats32], anchors: Floats, n: int) -> tuple[flo
     """
     logits = outputs[SCORES][:, 0]
     best = int(np.argmax(logits))
-    score = float(1.0 / (1.0 + np.exp(-np.clip(float(logits[best]), -80.0, 80.0))))
+    score = float(sigmoid(float(logits[best])))
     points = outputs[BOXES][best, N_BOX : N_BOX + 4].astype(np.float64).reshape(2, 2) / n + anchors[best]
     return score, points
 

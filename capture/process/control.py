@@ -164,9 +164,6 @@ class ReportKind(StrEnum):
     CLOCK = "clock"  # a camera node asks for the time; counts: t0_ns
 
 
-_REPORTS = {kind.value: kind for kind in ReportKind}
-
-
 @dataclass(frozen=True, slots=True)
 class Report:
     """A message of a process to its run. session: the run it belongs to; counts: figures by name; details: facts such as
@@ -229,11 +226,11 @@ def decode_report(payload: bytes, session: str | None) -> Report:
     if session is not None and theirs != session:
         raise MalformedMessageError("a report of another session came; it was dropped")
     kind: str = read_message_field(content, "kind", str)
-    if kind not in _REPORTS:
+    if kind not in list(ReportKind):
         raise _make_unknown_error(kind)
     counts = read_message_field(content, "counts", dict)
     checked = {str(key): read_int_field(counts, key, -(2**63)) for key in counts}
-    return Report(_REPORTS[kind], theirs, read_message_field(content, "text", str), checked, _read_details(content))
+    return Report(ReportKind(kind), theirs, read_message_field(content, "text", str), checked, _read_details(content))
 
 
 def _map_from_order(order: Order) -> dict[str, Any]:

@@ -67,13 +67,6 @@ class ClockMap:
         """Return the time of their clock when ours shows t_ns."""
         return t_ns + self.offset_at(t_ns)
 
-    def here(self, t_ns: int) -> int:
-        """Return the time of our clock when theirs shows t_ns."""
-        here = t_ns - self.offset_ns
-        for _ in range(2):  # each round leaves `drift` times the error before
-            here = t_ns - self.offset_at(here)
-        return here
-
 
 class ClockFilter:
     """Estimates offset, drift and jumps of their clock; add a few round trips a second.

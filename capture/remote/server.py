@@ -65,7 +65,7 @@ class NodeAdmission:
             report: of the node.
         """
         if report.kind is ReportKind.CLOCK:
-            return _answer_clock(report, t_ns), None
+            return ClockOrder(report.counts.get("t0_ns", 0), t_ns, now_ns()), None
         if report.kind is ReportKind.HELLO:
             return self._greet(node, report, t_ns)
         name = next((name for name, slot in self._slots.items() if slot.holder == node), None)
@@ -88,11 +88,6 @@ class NodeAdmission:
         hello = Report(ReportKind.HELLO, self._session, "", report.counts, report.details)
         detector, room = slot.settings
         return WelcomeOrder(self._session, detector, room), (report.text, hello)
-
-
-def _answer_clock(report: Report, t_received_ns: int) -> Order:
-    """Return the answer to a question for the time."""
-    return ClockOrder(report.counts.get("t0_ns", 0), t_received_ns, now_ns())
 
 
 class NodeServer:

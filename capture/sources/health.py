@@ -125,7 +125,7 @@ class Health:
 
     def _check_slowly(self, frame: Frame, blobs: Blobs, t_ns: int) -> None:
         """Step the conditions that need not be checked in every frame."""
-        sample = frame.image[::SAMPLE_STEP, ::SAMPLE_STEP]
+        sample = _sample_pixels(frame.image)
         black = len(blobs) == 0 and int(sample.max()) < BLACK_PEAK
         white = float((sample.min(axis=2) >= WHITE).mean())
         n = len(blobs)

@@ -64,7 +64,8 @@ def match_clusters(views: Views, seeing: list[int], rig: Rig, s: MatchSettings, 
     blobs, lenses = [views[camera] for camera in seeing], [rig.cameras[camera] for camera in seeing]
     table, cameras = make_blob_table(blobs, lenses), pack_cameras(lenses)
     edges = _find_blob_pairs(views, seeing, rig, s, predicted_m)
-    score, clusters = np.empty(len(edges.first)), make_empty_clusters(len(table.camera), len(seeing))
+    score, n_blobs = np.empty(len(edges.first)), len(table.camera)
+    clusters = Clusters(np.full((n_blobs, len(seeing)), -1), np.full(n_blobs, -1), np.zeros(1, np.int64))
     score_pairs(cameras, table, edges, UNSEEN, s.epipolar_sigma_px, score)
     confirmed = score < edges.cost
     if len(predicted_m):
@@ -163,11 +164,6 @@ def make_blob_table(views: list[Blobs], cameras: list[Camera]) -> BlobTable:
 def pack_cameras(cameras: list[Camera]) -> Floats:
     """Return cameras as rows of numbers for the kernels, (V, 22)."""
     return make_read_only(np.stack([pack_camera(camera) for camera in cameras]))
-
-
-def make_empty_clusters(n_blobs: int, n_views: int) -> Clusters:
-    """Return no clusters of so many blobs."""
-    return Clusters(np.full((n_blobs, n_views), -1), np.full(n_blobs, -1), np.zeros(1, np.int64))
 
 
 @kernel

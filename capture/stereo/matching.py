@@ -50,7 +50,10 @@ def _match_two(views: Views, pair: tuple[int, int], rig: Rig, s: MatchSettings, 
     """Match two views of the rig's."""
     a, b = pair
     found = find_candidates(views, pair, rig, s, predicted_m)
-    chosen = _choose_pairs(found, len(views[a]), len(views[b]), s, len(predicted_m) > 0)
+    if len(predicted_m):
+        chosen = assign_candidates(found.first, found.second, found.cost, len(views[a]), len(views[b]))
+    else:
+        chosen = _assign_at_one_depth(found, len(views[a]), len(views[b]), s.depth_extent_m)
     blob = np.full((len(views), len(chosen)), -1)
     blob[a], blob[b] = found.first[chosen], found.second[chosen]
     return MatchedBlobs(blob, found.point_m[chosen], found.covariance_m2[chosen], found.distance_px[chosen])
@@ -61,13 +64,6 @@ def list_untaken(count: int, taken: NDArray[np.int64]) -> NDArray[np.int64]:
     free = np.ones(count, bool)
     free[taken] = False
     return free.nonzero()[0]
-
-
-def _choose_pairs(found: Candidates, n_first: int, n_second: int, s: MatchSettings, predicted: bool) -> Ints:
-    """Return the candidates of two views that are pairs."""
-    if predicted:
-        return assign_candidates(found.first, found.second, found.cost, n_first, n_second)
-    return _assign_at_one_depth(found, n_first, n_second, s.depth_extent_m)
 
 
 def _assign_at_one_depth(found: Candidates, n_first: int, n_second: int, extent_m: float) -> Ints:

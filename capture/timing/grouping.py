@@ -131,8 +131,9 @@ class Grouping:
     def _count_time(self, blobs: Blobs) -> None:
         """Count by how much a camera goes on, for the silence of the others, and how far it is behind the reference."""
         index, camera = blobs.camera, self._cameras[blobs.camera]
-        gone_ns = 0 if camera.newest_ns is None else min(blobs.t_capture_ns - camera.newest_ns, self._most_counted_ns)
+        gone_ns = 0
         if camera.newest_ns is not None:
+            gone_ns = min(blobs.t_capture_ns - camera.newest_ns, round(COUNTED_BUDGETS * self.budget_ns))
             camera.steps_ns.append(gone_ns)
         for other in self._cameras:
             other.silent_ns[index] += gone_ns
@@ -143,10 +144,6 @@ class Grouping:
         ahead_ns = None if self.reference in (None, index) else self._cameras[self.reference].newest_ns
         if ahead_ns is not None:
             camera.lag_ns = max(ahead_ns - blobs.t_capture_ns, LAG_KEPT * camera.lag_ns)
-
-    @property
-    def _most_counted_ns(self) -> int:
-        return round(COUNTED_BUDGETS * self.budget_ns)
 
     def _choose_reference(self, newest: int) -> None:
         """Choose the fastest live camera; the present one stays while it sends and no other is clearly faster."""

@@ -48,11 +48,6 @@ class TimeSearch:
         self._end_s = self._next_s = 0.0
         self._best: dict[int, OffsetMeasurement] = {}
 
-    @property
-    def searching(self) -> bool:
-        """Whether a search is going on."""
-        return self._method is not None
-
     def note(self, blobs: Blobs, history: BlobHistory | None) -> None:
         """Add a frame with its uncorrected timestamp, and the history of its blobs."""
         t_s, light, seen = blobs.t_capture_ns * 1e-9, self._light[blobs.camera], self._seen[blobs.camera]

@@ -48,15 +48,6 @@ def test_undistorting_and_projecting_again(lens: tuple[float, ...], x: float, y:
     np.testing.assert_allclose(seen.project(world), [x, y], atol=1e-6)
 
 
-@pytest.mark.parametrize("lens", LENSES)
-def test_undistorting_against_opencv(lens: tuple[float, ...]) -> None:
-    """OpenCV's few steps are enough near the middle of the image."""
-    seen = camera(lens)
-    px = np.random.default_rng(0).uniform((200.0, 180.0), (380.0, 320.0), (20, 2))
-    expected = cv2.undistortPoints(px[:, None], seen.matrix, seen.distortions)[:, 0]
-    np.testing.assert_allclose(seen.undistort(px), expected, atol=1e-6)
-
-
 def test_a_lens_is_nine_numbers_and_its_model() -> None:
     expected = [795.0, 790.0, 294.0, 251.0, -0.25, 0.08, 0.001, -0.002, 0.0, 0.0]
     np.testing.assert_array_equal(camera(LENSES[3]).intrinsics, expected)

@@ -10,7 +10,7 @@ import cv2
 import numpy as np
 from numpy.typing import NDArray
 
-from calibration.board.pattern import CIRCLE_SHARE, Board, Pattern, build_board_pattern
+from calibration.board.pattern import Board, Pattern, build_board_pattern
 from calibration.camera import Camera, Rig
 from calibration.placement import is_all_in_view
 from config.arrays import Floats, Image
@@ -18,6 +18,7 @@ from database.geometry.rotations import matrix_from_rotvec
 from tests.support.rigs import synthetic_rig
 
 PAPER, INK, ROOM = 205.0, 28.0, 95.0
+CIRCLE_SHARE = 0.4  # radius of a printed circle, of the distance between rows
 
 
 @dataclass(frozen=True, slots=True)

@@ -13,8 +13,7 @@ import cv2
 import numpy as np
 from numpy.typing import NDArray
 
-from calibration.camera import Camera
-from calibration.triangulate import pack_camera, project_point
+from calibration.triangulate import project_point
 from config.arrays import Bytes, Floats
 from config.jit import inline_kernel, kernel
 
@@ -141,31 +140,13 @@ def _compute_taps(blur_px: float) -> Floats32:
     return np.convolve(blur, [0.5, 0.5]).astype(np.float32)
 
 
-def compute_ellipse_covariance(camera: Camera, points_m: Floats, radius_m: float) -> Floats:
-    """Return Q with the outline of a small sphere u' Q^-1 u = 1 about its projected centre, (M, 2, 2) [px^2].
-
-    First order: Q = r^2 J J', J the derivative of the projection (distortion included) by the point. Moving a point along its
-    ray moves no image point, so J J' needs no projection to the tangent plane. The second-order shift of the outline's middle,
-    at most f tan(theta) (r / z)^2, is 0.01 px for a 25 mm sphere at 2 m and is left out.
-
-    Args:
-        camera: that sees them.
-        points_m: centres of the spheres, (M, 3) world.
-        radius_m: of the spheres.
-    """
-    packed, J = pack_camera(camera), np.zeros((len(points_m), 2, 3))
-    for point, derivative in zip(np.asarray(points_m, float), J, strict=True):
-        project_point(packed, point, np.empty(2), derivative)
-    return np.asarray(radius_m**2 * (J @ np.swapaxes(J, 1, 2)))
-
-
 def draw_marker(image: Bytes, path_px: Floats, covariance: Floats, color_bgr: Floats, blur_px: float = 0.0) -> None:
     """Draw one marker into a BGR image.
 
     Args:
         image: BGR, (H, W, 3); drawn into.
         path_px: its centre at start, middle and end of the exposure, (3, 2) [px], interpolated by a parabola.
-        covariance: of `compute_ellipse_covariance`, (2, 2) [px^2].
+        covariance: Q of its outline u' Q^-1 u = 1 about the centre, (2, 2) [px^2].
         color_bgr: (3,), above 255 for a saturated reflection.
         blur_px: standard deviation of the lens blur.
     """

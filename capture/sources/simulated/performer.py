@@ -20,6 +20,7 @@ from calibration.placement import (
     is_all_in_view,
     make_facing_rig,
 )
+from calibration.world import UP, compute_up_of_images, project_to_floor
 from capture.sources.simulated.body import ConeBody, add_props, build_body_around, draw_worn_offsets
 from capture.sources.simulated.scene import SimulatedScene
 from config.arrays import Floats
@@ -78,11 +79,6 @@ def move_clip(clip: Clip, R: Floats, t: Floats) -> Clip:
     return replace(clip, rotvec=rotvec, root_m=np.ascontiguousarray(clip.root_m @ R.T + t))
 
 
-def _rotation_about_y(angle_rad: float) -> Floats:
-    """Return a rotation about +Y, (3, 3)."""
-    return matrix_from_rotvec(np.array([0.0, angle_rad, 0.0]))
-
-
 def _measure_facing_rad(clip: Clip) -> float:
     """Return the mean heading of the hips, from +Z towards +X; the first pose's where the headings cancel out."""
     ahead = local_from_charted(clip.rotvec)[:, 0, :, 2]
@@ -109,7 +105,7 @@ def place_on_stage(clip: Clip, body: ConeBody, turn_rad: float) -> Clip:
         body: the body around it.
         turn_rad: further rotation about the vertical.
     """
-    clip = move_clip(clip, _rotation_about_y(turn_rad - _measure_facing_rad(clip)), np.zeros(3))
+    clip = move_clip(clip, matrix_from_rotvec([0.0, turn_rad - _measure_facing_rad(clip), 0.0]), np.zeros(3))
     _, p = compute_forward_kinematics(clip.skeleton, clip.rotvec, clip.root_m)
     middle = 0.5 * (p.min(axis=(0, 1)) + p.max(axis=(0, 1)))
     # Feet sink a little into every captured floor: the second percentile is the floor.
@@ -158,13 +154,9 @@ def place_stage(rig: Rig, points_m: Floats, distance_m: float) -> tuple[Floats, 
         distance_m: from the cameras; 0: the least at which they see all.
     """
     facing = rig.cameras[:2]
-    up = np.array([0.0, 1.0, 0.0])
-    if not rig.floor_known:
-        up = -np.sum([camera.rotation[1] for camera in facing], axis=0)
-        up = up / np.linalg.norm(up)
+    up = UP if rig.floor_known else compute_up_of_images(Rig(facing))
     ahead = np.sum([camera.rotation[2] for camera in facing], axis=0)
-    level = ahead - (ahead @ up) * up
-    level = level / np.linalg.norm(level)
+    level = project_to_floor(ahead, up)
     R = np.stack([np.cross(up, -level), up, -level], axis=1)
     middle = np.mean([camera.center_m for camera in facing], axis=0)
     for candidate in [distance_m] if distance_m > 0 else np.arange(0.5, 25.0, 0.1):

@@ -35,7 +35,6 @@ CASES = {
     "dark": (lambda: picture("9x6:25", Look(gain=0.02, noise=2.0)), CHESSBOARD, "too dark"),
     "bright": (lambda: np.full(SIZE[::-1], 255, np.uint8), CHESSBOARD, "overexposed"),
     "other size": (lambda: picture("7x5:25"), CHESSBOARD, "7x5 inner corners is seen where 9x6 were.*--board chessboard:7x5:25"),
-    "larger": (lambda: picture("11x8:20"), CHESSBOARD, "11x8 inner corners is seen where 9x6"),
     "two": (lambda: two(CHESSBOARD), CHESSBOARD, "two boards of 9x6"),
     # Sharper boards of this size are found, softer ones are not even told.
     "blurred": (lambda: picture("9x6:25", Look(blur_px=3.4), (0.2, 0.22)), CHESSBOARD, "blurred"),

@@ -1,8 +1,6 @@
 """Boards found in rendered pictures, their corners against the truth; the real pairs of OpenCV's documentation."""
 
-import os
 from dataclasses import replace
-from pathlib import Path
 
 import cv2
 import numpy as np
@@ -16,16 +14,6 @@ from tests.support.board_scenes import Look, Placed, render, render_board, scene
 SIZE = (480, 360)
 RIG, LARGE = usual_rig(SIZE), usual_rig()  # parts of a ChArUco board take more pixels
 CHESSBOARD, CHARUCO = board_from_text("9x6:25"), board_from_text("charuco:9x6:25")
-
-NAMES = [f"{number:02d}" for number in (*range(1, 10), *range(11, 15))]
-
-
-def opencv_pairs() -> list[tuple[np.ndarray, np.ndarray]]:
-    """Return the 13 real pairs, 9x6 inner corners of 25 mm; skip the test where they are absent."""
-    folder = Path(os.environ.get("DUOCAP_OPENCV_DOC", "/usr/share/doc/opencv-doc/examples/data"))
-    if not (folder / "left01.jpg").is_file():
-        pytest.skip(f"no pairs of OpenCV's documentation in {folder} (Debian: opencv-doc; or set DUOCAP_OPENCV_DOC)")
-    return [tuple(cv2.imread(str(folder / f"{side}{name}.jpg"), 0) for side in ("left", "right")) for name in NAMES]
 
 
 def errors_px(board: Board, look: Look, n: int, seed: int = 0) -> np.ndarray:
@@ -136,11 +124,10 @@ def test_a_longer_charuco_board_is_not_taken_for_a_part_of_it() -> None:
     without_end = image.copy()
     last_px = true_corners(printed, LARGE.cameras[0], pose).reshape(10, 7, 2)[8:].reshape(-1, 2)
     cv2.fillConvexPoly(without_end, cv2.convexHull(last_px.astype(np.float32)).astype(np.int32), 90.0)
-    for board in (told, board_from_text("charuco:8x11:25"), board_from_text("charuco:6x9:25")):
-        assert "--board charuco:7x10:25" in explain_missing_board([without_end, image], board)
+    assert "--board charuco:7x10:25" in explain_missing_board([without_end, image], told)
 
 
-@pytest.mark.parametrize("other", ["10x7:22", *(pytest.param(text, marks=pytest.mark.slow) for text in ("8x8:25", "11x6:22"))])
+@pytest.mark.parametrize("other", ["10x7:22", pytest.param("11x6:22", marks=pytest.mark.slow)])
 def test_other_boards_are_not_taken_for_it(other: str) -> None:
     printed, rig = board_from_text(other), usual_rig((400, 300))  # whatever is not found is looked for thoroughly
     for number, pose in enumerate(scene_views(printed, rig, 1, seed=2, first=4)):
@@ -156,13 +143,3 @@ def test_the_quick_look_finds_the_same_corners() -> None:
         assert quick is not None and slow is not None
         np.testing.assert_allclose(quick.corners_px, slow.corners_px, atol=0.02)
     assert find_board(render([], RIG.cameras[0]), CHESSBOARD, quick=True) is None
-
-
-@pytest.mark.slow
-def test_every_real_picture_is_found_in_order() -> None:
-    """Rows run along the board in all of them: neighbours in the order are neighbours in the picture, and both cameras agree."""
-    for left, right in opencv_pairs():
-        views = [find_board(image, CHESSBOARD) for image in (left, right)]
-        assert all(view is not None and view.n_seen >= 53 for view in views)
-        lines = [view.corners_px[[0, 8, 45]] for view in views if view is not None]
-        assert all((line[1] - line[0]) @ (lines[0][1] - lines[0][0]) > 0.0 for line in lines)

@@ -41,13 +41,6 @@ def test_charuco_boards_are_as_opencv_draws_them(text: str, legacy: bool) -> Non
     )
 
 
-def test_both_layouts_are_the_same_with_an_odd_number_of_rows_of_squares_only() -> None:
-    odd, even = board_from_text("charuco:9x6:25"), board_from_text("charuco:9x7:25")
-    layouts = [[build_board_pattern(replace(board, legacy=legacy)).dark for legacy in (False, True)] for board in (odd, even)]
-    assert np.array_equal(*layouts[0])
-    assert not np.array_equal(*layouts[1])
-
-
 def test_a_dictionary_that_is_unknown_or_too_small_is_refused() -> None:
     with pytest.raises(CalibrationError, match=r"no dictionary 'DICT_9X9_3'.*DICT_5X5_100"):
         load_board_dictionary(board_from_text("charuco:9x6:25:18:DICT_9X9_3"))

@@ -72,11 +72,6 @@ def test_a_short_gap_is_bridged_and_a_long_one_not() -> None:
     assert len(found) == 2 and found.seconds.max() < 0.4
 
 
-def test_nothing_gives_nothing() -> None:
-    assert len(find_dwells([])) == 0
-    assert len(find_dwells([PointFrame(0.0, np.zeros((0, 3)), np.zeros((0, 3, 3)))] * 9)) == 0
-
-
 def test_stays_in_one_place_are_gathered() -> None:
     """Two at 0 and 1 cm, the second twice as certain (a quarter of the variance): 0.8 cm; another half a metre off."""
     points = np.array([[0.5, 0.0, 0.0], [0.0, 0.0, 0.0], [0.01, 0.0, 0.0]])

@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from calibration.floor.plane_fit import compute_planes_through, fit_plane, sample_triples
+from calibration.floor.plane_fit import compute_planes_through, fit_plane
 
 UP = np.array([0.0, 1.0, 0.0])
 
@@ -50,14 +50,6 @@ def test_covariance_is_what_noise_makes_of_it() -> None:
     worst = np.sqrt(np.linalg.eigvalsh(np.cov(np.array(tilts).T))[-1])
     assert 0.8 < expected.tilt_sigma_rad / worst < 1.25
     assert 0.8 < expected.height_sigma_m(at) / np.std(heights) < 1.25
-
-
-def test_triples() -> None:
-    rng = np.random.default_rng(1)
-    assert sample_triples(np.zeros((2, 3)), rng, 3000).shape == (0, 3)
-    assert len(sample_triples(np.zeros((6, 3)), rng, 3000)) == 20
-    many = sample_triples(np.zeros((80, 3)), rng, 500)
-    assert 400 < len(many) <= 500 and all(len(set(row)) == 3 for row in many.tolist())
 
 
 def test_planes_through_three_points() -> None:

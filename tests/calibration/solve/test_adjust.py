@@ -74,12 +74,12 @@ def test_a_view_off_as_a_whole_is_given_the_noise_it_shows() -> None:
 
 def test_views_in_motion_count_for_less_unless_the_others_tell_that_cameras_are_in_step() -> None:
     distance = np.full((2, 8, 10), 1.1774 * 0.2)
-    mask, sigma, apply_step = np.ones((2, 8, 10), bool), np.array([0.2, 0.2]), np.zeros((2, 8))
-    apply_step[:, 3] = 10.0
-    alone = estimate_view_noise_px(distance, mask, sigma, apply_step)
+    mask, sigma, motion_px = np.ones((2, 8, 10), bool), np.array([0.2, 0.2]), np.zeros((2, 8))
+    motion_px[:, 3] = 10.0
+    alone = estimate_view_noise_px(distance, mask, sigma, motion_px)
     assert alone[0, 3] == pytest.approx(np.hypot(0.2, LAG_SHARE * 10.0)) and alone[0, 2] == pytest.approx(0.2)
-    apply_step[:] = 10.0
-    assert estimate_view_noise_px(distance, mask, sigma, apply_step) == pytest.approx(0.2)
+    motion_px[:] = 10.0
+    assert estimate_view_noise_px(distance, mask, sigma, motion_px) == pytest.approx(0.2)
 
 
 def test_one_bad_view_is_told_from_the_good_ones() -> None:

@@ -12,11 +12,8 @@ from calibration.subject.constellation import (
     assign_points,
     place_constellation,
     score_marker_placement,
-    search_marker_placements,
-    write_triple_frame,
 )
 from config.arrays import Floats
-from database.geometry.rigid import fit_rigid_motion
 from database.geometry.rotations import compute_geodesic_rad
 from tests.support.compiled import limit_examples
 from tests.support.people import random_rotation
@@ -98,12 +95,6 @@ def test_points_of_another_shape_do_not_fit() -> None:
     assert place_constellation(np.arange(15.0).reshape(5, 3) * 10.0, MODEL, slack_m=0.05) == []
 
 
-def test_frame_of_three_points_worked_out_by_hand() -> None:
-    F = np.empty((3, 3))
-    write_triple_frame(np.array([1.0, 1.0, 1.0]), np.array([1.0, 3.0, 1.0]), np.array([1.0, 2.0, 4.0]), F)
-    np.testing.assert_allclose(F, [[0.0, 0.0, 1.0], [1.0, 0.0, 0.0], [0.0, 1.0, 0.0]], atol=1e-12)
-
-
 def test_score_against_numpy() -> None:
     rng = np.random.default_rng(2)
     points, R = rng.uniform(-1.0, 1.0, (5, 3)), random_rotation(rng)
@@ -113,31 +104,3 @@ def test_score_against_numpy() -> None:
     assert (d2 > gate2).any() and (d2 < gate2).any()
     score = score_marker_placement(points, MODEL, R, center, target, 1.1, gate2)
     assert score == pytest.approx(np.minimum(d2, gate2).sum())
-
-
-def test_search_keeps_the_best_of_all_triples() -> None:
-    """Against trying every ordered triple of points with a rigid fit in numpy."""
-    rng = np.random.default_rng(8)
-    points = np.concatenate([MODEL[:4] @ random_rotation(rng).T, rng.uniform(-1.0, 1.0, (1, 3))])
-    triples, slack, gate2 = np.array([[0, 1, 3]]), 0.1, 0.2**2
-    best, kept = np.full(3, np.inf), np.zeros((3, 16))
-    search_marker_placements(points, MODEL, triples, np.ones(2), slack, gate2, best, kept)
-
-    def distances(p: Floats) -> Floats:
-        return np.linalg.norm(p - np.roll(p, -1, axis=0), axis=1)
-
-    expected = []
-    for chosen in itertools.permutations(range(len(points)), 3):
-        target = points[list(chosen)]
-        if np.all(np.abs(distances(target) - distances(MODEL[triples[0]])) < slack):
-            # Laid on each other by centre, first edge and plane; for equal triangles that is the rigid fit.
-            E, F = np.empty((3, 3)), np.empty((3, 3))
-            write_triple_frame(*target, E)
-            write_triple_frame(*MODEL[triples[0]], F)
-            center, place = MODEL[triples[0]].mean(axis=0), target.mean(axis=0)
-            expected.append(score_marker_placement(points, MODEL, E @ F.T, center, place, 1.0, gate2))
-    assert len(expected) >= 1
-    found = np.sort(best[np.isfinite(best)])
-    np.testing.assert_allclose(found, np.sort(expected)[:3], rtol=1e-9)
-    R, _ = fit_rigid_motion(MODEL[:4], points[:4])
-    np.testing.assert_allclose(kept[np.argmin(best), :9].reshape(3, 3), R, atol=1e-6)

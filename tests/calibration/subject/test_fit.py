@@ -140,7 +140,6 @@ def test_standing_legs_of_the_database_are_expected() -> None:
 
 
 ANN = person("dark_room", 1, build_person_skeleton(1.75, arm_ratio=1.02))
-LEFT_BONES = ("leftLowerLeg", "leftFoot", "leftLowerArm")
 
 
 def moved(seed: int, marker: str, by_m: tuple[float, float, float]):  # type: ignore[no-untyped-def]
@@ -151,19 +150,13 @@ def moved(seed: int, marker: str, by_m: tuple[float, float, float]):  # type: ig
     return replace(tpose, point_m=point)
 
 
-def errors_m(skeleton) -> Floats:  # type: ignore[no-untyped-def]
-    """Return the errors of a skeleton's thighs, shins and upper arms."""
-    index = [JOINT_INDEX[bone] for bone in LEFT_BONES]
-    return np.linalg.norm(skeleton.offsets_m[index], axis=1) - np.linalg.norm(ANN.skeleton.offsets_m[index], axis=1)
-
-
 def test_left_limbs_then_right_limbs() -> None:
     """As in the paper: two takes, each with half of the limb markers, give all offsets and one skeleton."""
     left_only, right_only = without(held(ANN, 3), ANN, "right"), without(held(ANN, 4), ANN, "left")
     assert left_only.valid.sum() == right_only.valid.sum() == 10
     found = fitted([left_only, right_only], ANN)
     assert found.used == (0, 1) and found.fit.seen.all()
-    assert np.abs(errors_m(found.fit.subject.skeleton)).max() < 0.03
+    assert np.abs(bone_errors(found.fit.subject.skeleton, ANN.skeleton)).max() < 0.03
     assert offsets_mm(found, ANN).max() < 50.0
     half = fitted([left_only], ANN)
     assert half.fit.seen.sum() == 10
@@ -175,7 +168,7 @@ def test_takes_that_agree_are_all_used() -> None:
     found = fitted([held(ANN, seed) for seed in range(4)], ANN)
     assert found.used == (0, 1, 2, 3) and found.left_out == ()
     assert np.nanmax(found.oddity) < ODD
-    assert np.abs(errors_m(found.fit.subject.skeleton)).max() < 0.03
+    assert np.abs(bone_errors(found.fit.subject.skeleton, ANN.skeleton)).max() < 0.03
 
 
 def test_a_take_that_disagrees_is_left_out() -> None:

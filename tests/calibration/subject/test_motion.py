@@ -12,7 +12,6 @@ from calibration.subject.motion import (
     RefinedSubject,
     choose_spread_rows,
     describe_objections,
-    find_bending_joints,
     judge_refinement,
     refine_subject_fit,
     rest_rotvec_from_charted,
@@ -149,16 +148,6 @@ def test_charted_poses_are_told_from_the_rest_pose() -> None:
     """What `charted` gives of rotations from the rest pose is undone."""
     poses = bending(7)
     np.testing.assert_allclose(rest_rotvec_from_charted(charted_from_local(matrix_from_rotvec(poses))), poses, atol=1e-9)
-
-
-def test_a_joint_bends_if_it_turns_far_enough_for_long_enough() -> None:
-    """0.5 rad all the time counts, 0.2 does not, nor does a single frame."""
-    poses = np.zeros((100, N_JOINTS, 3))
-    poses[:, 3, 0] = 0.5 * np.sin(np.arange(100))
-    poses[:, 5, 1] = 0.2 * np.sin(np.arange(100))
-    poses[7, 8, 2] = 1.0
-    names = find_bending_joints(poses)
-    assert len(names) == 1 and JOINT_INDEX[names[0]] == 3
 
 
 THIGH = JOINT_INDEX["leftLowerLeg"]

@@ -10,7 +10,6 @@ from calibration.subject.fit import TakesFit, TPose
 from calibration.subject.quality import (
     TposeContext,
     collect_lengths,
-    compute_height_sigma_m,
     describe_lengths,
     describe_markers,
     judge_subject,
@@ -197,7 +196,3 @@ def test_slope_of_the_arms(degrees: float) -> None:
     """Hands and elbows are worn: the arms' slope is seen to a few degrees."""
     fit = fitted([held(ANN, 3, arms_rad=np.radians(degrees), off_rad=0.0)], ANN).fit
     assert np.abs(measure_arm_slopes_deg(fit) - degrees).max() < 4.0
-
-
-def test_height_is_known_to_some_centimetres() -> None:
-    assert 0.005 < compute_height_sigma_m(fitted([held(ANN, 4)], ANN).fit) < 0.06

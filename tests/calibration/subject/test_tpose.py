@@ -152,14 +152,6 @@ def test_other_motions_are_no_t_pose(motion: str) -> None:
             average_tpose(frames, DARK, BODIES)
 
 
-def test_a_hidden_marker_is_no_obstacle() -> None:
-    markers, _, _ = standing(build_person_skeleton(1.68), 8)
-    seen = np.delete(np.arange(14), [3, 12])
-    tpose = average_tpose(frames_of(markers[seen], 20, 8)[0], DARK, BODIES)
-    assert np.flatnonzero(~tpose.valid).tolist() == [3, 12]
-    assert np.linalg.norm(tpose.point_m - markers, axis=1)[seen].max() < 0.004
-
-
 def test_markers_that_do_not_hold_still() -> None:
     markers, _, _ = standing(build_person_skeleton(1.68), 9)
     drifting = [frames_of(markers + [0.05 * k, 0.0, 0.0], 1, k)[0][0] for k in range(30)]
@@ -177,15 +169,6 @@ def test_too_few_frames_or_points() -> None:
         average_tpose(few, DARK, BODIES)
     with pytest.raises(CalibrationError, match="only 0 frames"):
         average_tpose([], DARK, BODIES)
-
-
-def test_nominal_constellation_faces_ahead() -> None:
-    model = build_tpose_model(DARK, BODIES)
-    place = dict(zip(DARK.names, model, strict=True))
-    assert place["left_elbow"][0] > 0.35 > -0.35 > place["right_elbow"][0]
-    assert place["chest"][1] > place["waist_front"][1] > place["left_knee"][1] > place["left_toe"][1]
-    assert place["waist_front"][2] > 0.05
-    np.testing.assert_allclose(place["left_toe"] * [-1, 1, 1], place["right_toe"], atol=1e-9)
 
 
 def refusal(points: np.ndarray, markers: MarkerSet = DARK) -> str:

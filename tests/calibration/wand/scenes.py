@@ -8,8 +8,9 @@ import numpy as np
 
 from calibration.camera import Camera, Rig
 from calibration.placement import place_rig
+from calibration.triangulate import pack_camera
 from calibration.wand.tracks import Sightings
-from capture.sources.simulated.marker import compute_ellipse_covariance, draw_marker
+from capture.sources.simulated.marker import DrawnMarkers, draw_marker, draw_markers
 from config.arrays import Floats
 
 SIZE = (640, 480)
@@ -140,7 +141,7 @@ def _dark_room(camera: Camera, reflections: int, rng: np.random.Generator) -> np
 
 def _draw(image: np.ndarray, camera: Camera, path_m: Floats, radius_m: float, gone: set[int], off_px: Floats) -> None:
     """Draw markers on their way through an exposure, (3, K, 3) [m], each beside its place by off_px (2, 2)."""
-    px, shape = camera.project(path_m), compute_ellipse_covariance(camera, path_m[1], radius_m)
-    for k in range(path_m.shape[1]):
-        if k not in gone and np.isfinite(px[:, k]).all():
-            draw_marker(image, px[:, k] + off_px[k], shape[k], np.full(3, 450.0), 0.5)
+    n = path_m.shape[1]
+    shown = np.array([float(k not in gone) for k in range(n)])
+    markers = DrawnMarkers(path_m, shown, path_m[1].copy(), off_px[:n].copy(), radius_m, np.full((n, 3), 450.0))
+    draw_markers(image, pack_camera(camera), markers, 0.5)

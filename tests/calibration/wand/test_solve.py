@@ -191,7 +191,7 @@ def test_a_wand_never_in_both_views() -> None:
 @pytest.mark.slow
 def test_videos_begun_by_hand() -> None:
     truth, path = wand_rig(), Wave(seed=3)
-    tracks = find_wand_tracks(both_sightings(truth, path, SECONDS, late_s=-1.2345), 2)
+    tracks = find_wand_tracks(both_sightings(truth, path, 12.0, late_s=-1.2345), 2)
     solution = solve_wand(tracks, truth.cameras, length_m=path.length_m)
     assert solution.offset_s[1] == pytest.approx(-1.2345, abs=3e-4)
     check(solution, truth, path, 0.002)
@@ -200,7 +200,7 @@ def test_videos_begun_by_hand() -> None:
 @pytest.mark.slow
 def test_videos_of_different_moments_fit_nothing() -> None:
     truth = wand_rig()
-    left, _ = both_sightings(truth, Wave(seed=3), SECONDS)
-    _, right = both_sightings(truth, Wave(seed=8), SECONDS)
+    left, _ = both_sightings(truth, Wave(seed=3), 12.0)
+    _, right = both_sightings(truth, Wave(seed=8), 12.0)
     with pytest.raises(CalibrationError, match="same moments"):
         solve_wand(find_wand_tracks((left, right), 2), truth.cameras, length_m=0.5)

@@ -4,10 +4,10 @@ import cv2
 import numpy as np
 import pytest
 
-from calibration.wand.start import compute_depths, compute_sampson2, find_relative_poses, thin_track
+from calibration.wand.start import find_relative_poses, thin_track
 from calibration.wand.tracks import WandTrack
 from config.arrays import Floats
-from database.geometry.rotations import compute_geodesic_rad, matrix_from_rotvec, skew_from_vector
+from database.geometry.rotations import compute_geodesic_rad, matrix_from_rotvec
 
 NOISE = 3e-4
 
@@ -54,20 +54,6 @@ def test_the_same_whatever_else_draws_from_opencvs_random_numbers() -> None:
         found.append(find_relative_poses(left, right, 2.0 * NOISE, 60, 3))
     for one, other in zip(*found, strict=True):
         assert one.cost == other.cost and np.array_equal(one.rotation, other.rotation)
-
-
-def test_depths_are_those_of_the_points() -> None:
-    R, t, X, _, _ = scene(3)
-    Y = X @ R.T + t
-    assert np.allclose(compute_depths(R, t, X / X[:, 2:], Y / Y[:, 2:]), X[:, 2])
-
-
-def test_sampson_is_the_distance_to_first_order() -> None:
-    """A point moved across its line by d in one picture alone is d away from any match; from both, d / sqrt(2) in all four."""
-    R, t = np.eye(3), np.array([1.0, 0.0, 0.0])
-    left = np.array([[0.1, 0.2, 1.0]])
-    right = np.array([[-0.15, 0.2 + 1e-4, 1.0]])
-    assert compute_sampson2(skew_from_vector(t) @ R, left, right)[0] == pytest.approx(0.5e-8, rel=1e-6)
 
 
 def test_moments_of_rest_count_once() -> None:

@@ -6,7 +6,6 @@ import pytest
 from calibration.wand.tracks import (
     Sightings,
     WandTrack,
-    count_usual_spots,
     find_wand_tracks,
     follow_markers,
     interpolate_views,
@@ -91,11 +90,6 @@ def test_moments_of_one_clock_are_read_as_they_are_up_to_the_ends_of_a_run() -> 
     views = interpolate_views(track, track, 0.0)
     assert np.allclose(views.points_px[0], views.points_px[1])
     assert len(views) >= 8
-
-
-def test_the_number_of_moving_spots_is_told() -> None:
-    assert count_usual_spots((np.zeros((2, 2)),) * 5 + (np.zeros((0, 2)),) * 9 + (np.zeros((3, 2)),) * 2) == 2
-    assert count_usual_spots((np.zeros((0, 2)),) * 40) == 0
 
 
 def failing(sightings: tuple[Sightings, Sightings], n_markers: int) -> str:

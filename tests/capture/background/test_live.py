@@ -156,7 +156,7 @@ def test_performer_in_view_from_the_first_frame(empty: Picture) -> None:
     studio = Studio(LiveBackground(6.0, 12.0))
     standing = np.mean([studio.look(empty, 140.0)[studio.body(140.0)].mean() for _ in range(300)])
     assert standing > 0.99
-    for k in range(2400):
+    for k in range(1200):
         seen, _ = studio.shares(empty, stroll(k / 60.0))
     assert seen > 0.99
     assert studio.background.known > 0.5

@@ -12,27 +12,9 @@ from capture.background.statistics import (
     sample_images,
     write_quantiles,
 )
-from capture.packets import Frame
-from capture.sources.source import Facts, Stamp
 from config.errors import SourceError
-from tests.capture.scenes import frame_of, paint_disc, shot
-
-
-class Still:
-    """A source of images held in memory."""
-
-    name, size, fps, truncated = "still", (4, 3), 30.0, False
-    stamp, facts = Stamp.FILE, Facts()
-
-    def __init__(self, n: int) -> None:
-        self.n_frames: int | None = n
-        self._frames = [frame_of(np.full((3, 4, 3), i % 256, np.uint8), i) for i in range(n)]
-
-    def read(self) -> Frame | None:
-        return self._frames.pop(0) if self._frames else None
-
-    def close(self) -> None:
-        self._frames = []
+from tests.capture.scenes import paint_disc, shot
+from tests.support.fakes import CountingSource
 
 
 def test_mean_and_deviation_by_hand() -> None:
@@ -90,13 +72,14 @@ def test_in_the_dark_a_foot_that_stands_still_stays_in_view_and_a_lamp_does_not(
 
 
 def test_samples_spread_over_the_recording() -> None:
-    assert [int(image[0, 0, 0]) for image in sample_images(Still(7), 10)] == [0, 1, 2, 3, 4, 5, 6]
-    values = [int(image[0, 0, 0]) for image in sample_images(Still(250), 10)]
+    assert [int(image[0, 0, 0]) for image in sample_images(CountingSource(0, 30.0, 7), 10)] == [0, 1, 2, 3, 4, 5, 6]
+    values = [int(image[0, 0, 0]) for image in sample_images(CountingSource(0, 30.0, 250), 10)]
     assert 10 <= len(values) < 20
     assert values == list(range(0, 250, values[1]))
 
 
 def test_images_between_two_times() -> None:
-    assert [int(image[0, 0, 0]) for image in read_images_between(Still(90), 1.0, 1.1)] == [30, 31, 32]  # not the one of the end
+    images = read_images_between(CountingSource(0, 30.0, 90), 1.0, 1.1)
+    assert [int(image[0, 0, 0]) for image in images] == [30, 31, 32]  # not the one of the end
     with pytest.raises(SourceError, match="0 frames from 5 to 6 s"):
-        read_images_between(Still(90), 5.0, 6.0)
+        read_images_between(CountingSource(0, 30.0, 90), 5.0, 6.0)

@@ -10,15 +10,7 @@ from scipy.sparse.csgraph import connected_components
 from capture.detection.blobs import (
     AREA,
     KIND,
-    PEAK,
-    X0,
-    X1,
-    Y0,
-    Y1,
-    B,
     BlobMaker,
-    G,
-    R,
     RawBlobs,
     W,
     X,
@@ -57,21 +49,6 @@ def test_against_a_flood_fill(width: int, height: int, share: float, seed: int) 
     np.testing.assert_allclose(blobs.sums[order], rows[other], rtol=1e-12)
 
 
-def test_values_by_hand() -> None:
-    image = np.zeros((5, 8, 3), np.uint8)
-    image[1, 2], image[1, 3], image[2, 3] = (10, 20, 60), (0, 90, 0), (0, 0, 60)
-    blobs = bright(image, 50)
-    assert len(blobs) == 1
-    s = blobs.sums[0]
-    assert (s[W], s[AREA], s[PEAK]) == (10 + 40 + 10, 3, 40)
-    assert (s[X0], s[X1], s[Y0], s[Y1]) == (2, 3, 1, 2)
-    np.testing.assert_allclose(
-        blobs.sums[:, X : Y + 1] / blobs.sums[:, W : W + 1], [[(10 * 2 + 50 * 3) / 60, (50 * 1 + 10 * 2) / 60]]
-    )
-    np.testing.assert_allclose(s[[B, G, R]], [100, 200 + 3600, 600 + 600])
-    assert blobs.any_elongated(0.9) and not blobs.any_elongated(1.0)
-
-
 def test_centres_of_discs() -> None:
     """The aim is 0.06 px RMS at a webcam's noise."""
     random = np.random.default_rng(11)
@@ -96,20 +73,6 @@ def test_runs_brighter_than_another_threshold() -> None:
     assert split_brighter_runs(image, runs, 80, out) == 3
     assert out[:3].tolist() == [[0, 1, 1], [0, 3, 4], [0, 7, 7]]
     assert split_brighter_runs(image, runs, 80, out[:2]) == 2, "what does not fit is left out"
-
-
-def test_runs_of_marker_colours() -> None:
-    kinds = np.zeros((32, 32, 32), np.uint8)
-    kinds[0, 0, 31], kinds[31, 0, 0] = 1, 2
-    image = np.full((2, 6, 3), 128, np.uint8)
-    image[0, 1:3], image[0, 3:5], image[1, 5] = (0, 0, 255), (255, 0, 0), (0, 0, 250)
-    runs = np.array([[0, 0, 5], [1, 0, 5]], np.int32)
-    out, out_kinds = np.empty((9, 3), np.int32), np.empty(9, np.uint8)
-    n = split_colored_runs(image, runs, kinds, out, out_kinds)
-    assert out[:n].tolist() == [[0, 1, 2], [0, 3, 4], [1, 5, 5]]
-    assert out_kinds[:n].tolist() == [1, 2, 1]
-    blobs = BlobMaker().colored_blobs(image, out[:n], out_kinds[:n], (kinds > 0).astype(np.uint8))
-    assert blobs.sums[:, [KIND, AREA]].tolist() == [[1, 2], [2, 2], [1, 1]], "touching blobs of two colours stay two"
 
 
 @given(st.integers(1, 30), st.integers(1, 8), st.integers(0, 2), st.integers(1, 3), st.integers(0, 2**32 - 1))

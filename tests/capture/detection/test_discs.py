@@ -6,11 +6,8 @@ from numpy.typing import NDArray
 
 from capture.detection.blobs import BlobMaker
 from capture.detection.discs import (
-    fit_disc_centres,
     fit_discs,
-    write_disc_brightness,
     write_disc_equations,
-    write_disc_membership,
 )
 from capture.detection.foreground import ForegroundRuns
 from tests.capture.scenes import paint_disc, shot
@@ -100,24 +97,3 @@ def test_gradient_against_differences() -> None:
         slope = (squares(centers + step.reshape(3, 2)) - squares(centers - step.reshape(3, 2))) / 2e-5
         assert -0.5 * slope == pytest.approx(g[a], rel=1e-4, abs=1e-2)
     assert np.linalg.eigvalsh(H).min() > 0.0  # of its lower triangle
-
-
-def test_fit_of_a_perfect_disc_leaves_nothing() -> None:
-    y, x = np.mgrid[:12, :12].astype(float)
-    d = np.hypot(x - 5.3, y - 6.1)
-    patch = 100.0 / (1.0 + np.exp((d - 3.0) / 0.45))
-    centers, sigma = np.array([[4.5, 6.8]]), np.empty(1)
-    assert fit_disc_centres(patch, 100.0, np.array([3.0]), np.array([[5.3, 6.1]]), centers, sigma) < 1e-6
-    np.testing.assert_allclose(centers, [[5.3, 6.1]], atol=1e-3)
-
-
-def test_patches() -> None:
-    image = np.zeros((5, 6, 3), np.uint8)
-    image[2, 3], image[3, 4] = (8, 90, 16), (255, 3, 2)
-    patch = np.empty((3, 3))
-    write_disc_brightness(image, 2, 1, patch)
-    assert patch.tolist() == [[0, 0, 0], [0, 90, 0], [0, 0, 255]]
-    table = np.zeros((32, 32, 32), np.uint8)
-    table[1, 11, 2] = 77
-    write_disc_membership(image, 2, 1, table, patch)
-    assert patch.tolist() == [[0, 0, 0], [0, 77, 0], [0, 0, 0]]

@@ -74,25 +74,6 @@ def test_runs_of_any_mask(size: tuple[int, int], gap: int, share: float, seed: i
         assert [tuple(run) for run in found] == runs_by_scanning(mask.any(axis=2), gap)
 
 
-def test_brighter_than_the_threshold_and_than_the_background() -> None:
-    background = Background(np.full((1, 3, 3), 20.0, np.float32), np.ones((1, 3, 3), np.float32))
-    background.mean.setflags(write=True)
-    background.mean[0, 1] = 150.0
-    bounds = compute_background_bounds(background, 3.0, 10.0)
-    assert bounds.hi.reshape(3, 3)[:, 0].tolist() == [30, 160, 30]
-    image = np.array([[[60] * 3, [155] * 3, [0] * 3]], np.uint8)
-    assert ForegroundRuns((3, 1)).brighter(image, 50, bounds).tolist() == [[0, 0, 0]], (
-        "dimmer than the background is not foreground"
-    )
-    assert len(ForegroundRuns((3, 1)).brighter(image, 300)) == 0
-
-
-def test_everything_but_black() -> None:
-    image = np.ones((2, 5, 3), np.uint8)
-    image[1, 4] = 0
-    assert ForegroundRuns((5, 2)).brighter(image, 0).tolist() == [[0, 0, 4], [1, 0, 3]]
-
-
 def test_flooded_image_gives_no_runs(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("capture.detection.foreground.MAX_RUNS", 3)
     image = np.zeros((2, 9, 3), np.uint8)
@@ -101,6 +82,7 @@ def test_flooded_image_gives_no_runs(monkeypatch: pytest.MonkeyPatch) -> None:
     assert len(finder.outside(image, bounds, 0)) == 0 and finder.flooded
     assert len(finder.brighter(image, 8, None, 0)) == 0 and finder.flooded
     assert len(finder.brighter(image, 8, bounds, 0)) == 0 and finder.flooded
+    assert len(finder.brighter(image, 300)) == 0 and not finder.flooded  # above white
     image[1] = 0
     assert len(finder.outside(image, bounds, 0)) == 3 and not finder.flooded
 

@@ -11,7 +11,6 @@ from capture.remote.clock_offset import (
     ClockFilter,
     ClockMap,
     ClockSample,
-    compute_offset_bounds,
     estimate_drift,
 )
 
@@ -69,11 +68,9 @@ def test_round_trips_that_were_delayed_on_one_way_only_narrow_it_from_both_sides
     assert (clock.offset_ns, clock.error_ns, clock.rtt_ns) == (1002, 8, 75)
 
 
-def test_maps_there_and_back() -> None:
+def test_a_map_goes_on_with_the_drift() -> None:
     there = ClockMap(offset_ns=5 * S, t_ns=10 * S, drift=50e-6)
     assert there.there(10 * S) == 15 * S and there.there(12 * S) == 17 * S + 100_000
-    for t_ns in (0, 10 * S, 1000 * S + 7):
-        assert abs(there.here(there.there(t_ns)) - t_ns) <= 5
 
 
 @pytest.mark.parametrize(("drift", "origin_ns"), [(0.0, 1000 * S), (100e-6, -(10**15) - 7), (-63e-6, 1000 * S)])
@@ -164,9 +161,3 @@ def test_the_truth_is_within_the_bound_whatever_the_delays(offset: int, ways: li
         assert abs(clock.offset_ns - (theirs(now) - now)) <= clock.error_ns + 10
         t_ns = t3 + 10**8
     assert clock.n_jumps == 0
-
-
-def test_bounds_widen_with_age() -> None:
-    sample = ClockSample(0, 100, 100, 40)  # between 60 and 100
-    assert compute_offset_bounds([sample], 40, 100e-6) == (60, 100)
-    assert compute_offset_bounds([sample], 40 + S, 100e-6) == (60 - 100_000, 100 + 100_000)

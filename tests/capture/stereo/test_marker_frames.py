@@ -44,13 +44,6 @@ def test_no_points_no_labels() -> None:
     assert not frame.valid.any() and not frame.seen.any() and len(frame.extra_m) == 0
 
 
-def test_lone_blobs_stay_unlabelled(rig: Rig) -> None:
-    pair = seen_pair(rig, 0, BODY, 0.0, np.random.default_rng(1), ([2], []))
-    points = match(pair, rig, MatchSettings())
-    frame = build_marker_frame(pair, points, np.full(len(BODY), -1, np.int64))
-    assert not frame.seen.any() and len(frame.extra_m) == len(BODY) - 1
-
-
 def test_blobs_of_one_view_become_a_frame_of_their_own(rig: Rig) -> None:
     """Marker 2 takes blob 0 and marker 0 blob 3; the left view and the other markers stay empty."""
     pair = seen_pair(rig, 4, BODY, 0.0, np.random.default_rng(1))

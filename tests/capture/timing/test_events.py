@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from capture.timing.events import TimeSeries, estimate_flash_offset, estimate_jump_offset, find_light_changes
+from capture.timing.events import TimeSeries, estimate_flash_offset, estimate_jump_offset
 
 
 def jump(t_s: np.ndarray) -> np.ndarray:
@@ -65,9 +65,3 @@ def test_five_flashes_bound_the_offset(late_ms: float, seed: int) -> None:
 
 def test_a_light_that_changes_in_one_view_only_tells_nothing() -> None:
     assert estimate_flash_offset(light(0.0, 0.0, 0, (2.0, 4.0)), light(0.0, 0.01, 1, ())) is None
-
-
-def test_a_change_seen_half_is_one_change() -> None:
-    levels = np.array([20.0, 20, 20, 48, 80, 80, 80, 31, 20, 20])
-    at, sign = find_light_changes(TimeSeries(np.arange(10) / 30, levels[:, None]))
-    assert at.tolist() == [3, 7] and sign.tolist() == [1.0, -1.0]

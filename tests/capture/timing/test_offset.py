@@ -6,10 +6,9 @@ import numpy as np
 import pytest
 
 from calibration.camera import Rig
-from calibration.epipolar import compute_fundamental_matrix, undistort_to_pixels
 from calibration.placement import make_facing_rig
 from capture.packets import MarkerFrame
-from capture.timing.offset import TimeOffsetEstimator, compute_signed_errors, fit_slope_robustly, subtract_running_means
+from capture.timing.offset import TimeOffsetEstimator, fit_slope_robustly
 
 RIG = make_facing_rig((640, 480), 60.0, 3.0, 1.0, 1.2)
 N = 9
@@ -116,25 +115,6 @@ def test_after_an_interruption_it_is_unsure_again_but_keeps_what_is_in_use() -> 
     assert time.applied_s == 0.0
 
 
-def ideal(left_s: float, right_s: float) -> np.ndarray:
-    """Return undistorted image points of either view at its own time, (2, N, 2)."""
-    seen = [c.project(points_at(t, 2)) for c, t in zip(RIG.cameras, (left_s, right_s), strict=True)]
-    return np.stack([undistort_to_pixels(c, px)[:, :2] for c, px in zip(RIG.cameras, seen, strict=True)])
-
-
-def test_signed_error_grows_as_the_slope_says() -> None:
-    F = compute_fundamental_matrix(*RIG.cameras)
-    step_s = 1e-3
-    px = [ideal(1.0, 1.0 + s) for s in (-step_s, 0.0, step_s)]
-    both = [ideal(1.0 + s, 1.0 + s) for s in (-step_s, step_s)]
-    velocity = (both[1] - both[0]) / (2 * step_s)
-    error, slope, noise = compute_signed_errors(F, px[1], velocity)
-    assert np.abs(error).max() < 1e-6 and np.abs(noise).max() < 1e-2 * np.abs(slope).max()
-    late = (compute_signed_errors(F, px[2], velocity)[0] - compute_signed_errors(F, px[0], velocity)[0]) / (2 * step_s)
-    assert late == pytest.approx(slope, rel=2e-3, abs=0.05)
-    assert np.abs(slope).max() > 20.0
-
-
 def test_noise_in_the_speeds_makes_the_slope_no_smaller() -> None:
     rng = np.random.default_rng(0)
     true = rng.normal(0, 20, 4000)
@@ -143,11 +123,3 @@ def test_noise_in_the_speeds_makes_the_slope_no_smaller() -> None:
     k, variance = fit_slope_robustly(0.5 * (first + second), y, np.full(4000, 0.1), 0.5 * (first - second)) or (0.0, 0.0)
     assert k == pytest.approx(0.008, abs=4 * np.sqrt(variance)) and np.sqrt(variance) < 4e-4
     assert fit_slope_robustly(rng.normal(0, 12, 200), rng.normal(0, 1, 200), np.ones(200), rng.normal(0, 12, 200)) is None
-
-
-def test_rows_are_centred_by_their_own_track() -> None:
-    track = np.array([0.0, 1, 0, 1, 0])
-    error, slope = subtract_running_means(track, np.array([1.0, 10, 3, 10, 5]), np.array([2.0, 0, 2, 4, 2]))
-    # Of track 0: nothing known, then 3 - 1, then 5 - (1 + 3) / 2.
-    assert error.tolist() == [0.0, 0.0, 2.0, 0.0, 3.0]
-    assert slope.tolist() == [0.0, 0.0, 0.0, 4.0, 0.0]

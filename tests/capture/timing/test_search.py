@@ -5,9 +5,8 @@ import pytest
 
 from capture.clock import OffsetMethod
 from capture.packets import Blobs
-from capture.timing.search import TimeSearch, measure_speeds
+from capture.timing.search import TimeSearch
 from capture.timing.synchronise import Synchroniser
-from capture.timing.tracks import BlobTracker
 from config.settings import TimeSettings
 
 LATE_S = 0.045
@@ -66,21 +65,7 @@ def test_in_vain_is_told_too_and_changes_nothing(monkeypatch: pytest.MonkeyPatch
 
 def test_nothing_is_looked_for_unless_asked(monkeypatch: pytest.MonkeyPatch) -> None:
     search = TimeSearch()
-    assert not search.searching and search.step(10**9) is None
+    assert search.step(10**9) is None
     monkeypatch.setattr("capture.timing.search.measure_speeds", lambda *_: pytest.fail("speeds cost time in every frame"))
     synchroniser, news = told(None, 3.0)
     assert not news and synchroniser.offset().offset_ms == 0.0
-
-
-def test_speeds_are_those_of_linked_blobs() -> None:
-    tracks = BlobTracker()
-    first = frame(0, 0, moves=False)
-    assert measure_speeds(None, first, tracks.step(first)) is None
-    points = BODY + [3.0, 4.0]
-    n = len(points)
-    second = Blobs(0, 1, 100_100_000_000, points, np.full(n, 30.0), np.full((n, 3), 240.0), np.full(n, 0.1))
-    history = tracks.step(second)
-    for before in (None, first):
-        fall, speed, over_s = measure_speeds(before, second, history) or (0.0, 0.0, 0.0)
-        # 3 px to the right and 4 px down in a tenth of a second, with 0.2 px of noise in the first frame.
-        assert (fall, speed, over_s) == (pytest.approx(40.0, abs=3.0), pytest.approx(50.0, abs=3.0), pytest.approx(0.1))

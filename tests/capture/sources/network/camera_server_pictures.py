@@ -1,9 +1,7 @@
 """Pictures for the camera servers: of the real recording, and numbered ones a test can read back."""
 
 from functools import cache
-from pathlib import Path
 
-import cv2
 import numpy as np
 
 from tests.support.cameras.mjpeg import encoded
@@ -29,16 +27,3 @@ def number_of(image: np.ndarray) -> int:
 def numbered_jpegs(count: int, size: tuple[int, int] = (256, 64)) -> tuple[bytes, ...]:
     """Return the numbers 0 to count - 1 as JPEGs."""
     return tuple(encoded(numbered_image(number, size)) for number in range(count))
-
-
-@cache
-def recorded_jpegs(video: Path, count: int, quality: int = 90) -> tuple[bytes, ...]:
-    """Return the first frames of a video as JPEGs."""
-    capture, jpegs = cv2.VideoCapture(str(video)), list[bytes]()
-    while len(jpegs) < count:
-        ok, image = capture.read()
-        if not ok:
-            break
-        jpegs.append(encoded(image, quality))
-    capture.release()
-    return tuple(jpegs)

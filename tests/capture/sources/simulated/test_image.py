@@ -33,18 +33,6 @@ def test_a_layer_is_laid_over_by_bilinear_interpolation(seed: int) -> None:
     assert np.abs(image - expected).max() <= 0.5 + 1e-3
 
 
-def test_one_covered_sample_fades_over_the_four_pixels_around_it() -> None:
-    image = np.full((8, 8, 3), 100, np.uint8)
-    layer = np.zeros((4, 4, 4), np.float32)
-    layer[1, 2] = [200.0, 40.0, 0.0, 1.0]
-    compose_layer(image, layer, np.array([2, 3, 1, 2]))
-    # The sample sits between pixels 4 and 5 of a row, 2 and 3 of a column; weights are 3/4 and 1/4 each way.
-    assert image[2, 4].tolist() == [156, 66, 44]  # cover 9/16
-    assert image[2, 6].tolist() == [119, 89, 81]  # cover 3/16
-    assert image[1, 3].tolist() == [106, 96, 94]  # cover 1/16
-    assert (image[0] == 100).all() and (image[5:] == 100).all() and (image[:, :3] == 100).all() and (image[:, 7] == 100).all()
-
-
 @pytest.mark.parametrize(
     ("value", "normal", "expected"),
     [

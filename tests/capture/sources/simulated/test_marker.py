@@ -1,12 +1,14 @@
 """Drawn markers: centroid and area against geometry."""
 
+import cv2
 import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from calibration.placement import make_facing_rig
-from capture.sources.simulated.marker import compute_ellipse_covariance, draw_marker
+from calibration.triangulate import pack_camera
+from capture.sources.simulated.marker import DrawnMarkers, draw_marker, draw_markers
 from config.arrays import Floats
 
 WHITE = np.full(3, 250.0)
@@ -79,12 +81,17 @@ def test_marker_at_the_edge_is_cut_off_there() -> None:
 
 def test_outline_is_that_of_a_sphere_seen_through_the_lens() -> None:
     camera = make_facing_rig((640, 480), 70.0, 2.5, 1.0, 1.2).cameras[0]
-    center, radius = np.array([0.7, 1.7, 0.4]), 0.02
-    Q = compute_ellipse_covariance(camera, center[None], radius)[0]
+    center, radius = np.array([0.7, 1.7, 0.4]), 0.1
+    image, at = np.zeros((480, 640, 3), np.uint8), center[None].copy()
+    seen = DrawnMarkers(np.repeat(at[None], 3, axis=0), np.ones(1), at, np.zeros((1, 2)), radius, WHITE[None].copy())
+    draw_markers(image, pack_camera(camera), seen)
     away = center - camera.center_m
     away /= np.linalg.norm(away)
     u = np.cross(away, [0.0, 1.0, 0.0])
     u /= np.linalg.norm(u)
     angle = np.linspace(0.0, 2.0 * np.pi, 40)[:, None]
-    rim = camera.project(center + radius * (np.cos(angle) * u + np.sin(angle) * np.cross(away, u))) - camera.project(center)
-    assert np.einsum("ki,ij,kj->k", rim, np.linalg.inv(Q), rim) == pytest.approx(np.ones(40), abs=0.03)
+    rim = camera.project(center + radius * (np.cos(angle) * u + np.sin(angle) * np.cross(away, u)))
+    y, x = np.nonzero(image[..., 1] > 125)
+    assert len(x) == pytest.approx(cv2.contourArea(rim.astype(np.float32)), rel=0.03)
+    low, high = rim.min(axis=0), rim.max(axis=0)
+    assert [x.min(), y.min(), x.max(), y.max()] == pytest.approx([*low, *high], abs=1.5)

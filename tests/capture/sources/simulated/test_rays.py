@@ -6,7 +6,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from capture.sources.simulated.rays import (
-    SAMPLES,
     SKIN_M,
     Cones,
     compute_surface_distance,
@@ -81,12 +80,6 @@ def test_surface_distance_is_that_of_the_nearest_sphere(seed: int) -> None:
     distance, outward = compute_surface_distance(Cones(a[:1], b[:1], radii[:1]), point)
     moved, _ = compute_surface_distance(Cones(a[:1], b[:1], radii[:1]), point + 0.05 * outward)
     assert moved == pytest.approx(distance + 0.05, abs=1e-6)
-
-
-def test_samples_stand_evenly_for_the_disc() -> None:
-    assert SAMPLES.mean(axis=0) == pytest.approx([0.0, 0.0], abs=1e-12)
-    # The mean square radius of a uniform disc is 1/2.
-    assert (SAMPLES**2).sum(axis=1).mean() == pytest.approx(0.5, abs=0.03)
 
 
 def test_a_wall_that_covers_the_left_half_leaves_the_right_half() -> None:
