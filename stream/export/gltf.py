@@ -6,7 +6,7 @@ Khronos Group, glTF 2.0 specification: 12 bytes of header, a JSON chunk padded w
 import json
 import struct
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from itertools import groupby
 from typing import Any
 
@@ -188,15 +188,13 @@ def compute_standing_positions_m(skeleton: Skeleton) -> Floats:
 
 def build_extras(take: Take) -> Tree:
     """Return `extras`: the origin of the take, its units, and the tracking state of each span of frames."""
-    info, seconds = take.info, take.seconds
-    spans = []
+    spans, seconds = [], take.seconds
     for state, frames in groupby(range(len(take)), key=lambda frame: take.states[frame]):
         run = list(frames)
         spans.append({"state": state.value, "from_s": round(seconds[run[0]], 6), "to_s": round(seconds[run[-1]], 6)})
     tracked = sum(state.value == "tracking" for state in take.states) / len(take)
-    origin = {"subject": info.subject, "session": info.session, "recorded": info.recorded, "source": info.source}
     return {
-        **{name: text for name, text in origin.items() if text},
+        **{name: text for name, text in asdict(take.info).items() if text},
         "units": "m",
         "floor_known": True,
         "frames": len(take),

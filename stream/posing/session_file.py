@@ -29,13 +29,12 @@ from stream.posing.document import (
     pin_image_point,
     turn_joint,
 )
-from stream.posing.picture import unpack_picture
+from stream.posing.picture import MAX_SIDE_PX, MIN_SIDE_PX, unpack_picture
 
 SCHEMA = "duocap-posing-1"
 SUFFIX = ".json"
 MAX_KEYS = 10_000
 MAX_BYTES = 64_000_000
-MAX_SIDE_PX = 20_000
 SAME_HEIGHT_M = 0.005
 
 
@@ -192,7 +191,7 @@ def _parse_picture(entry: Mapping[str, Any]) -> PictureView:
     """Return a picture. Raises DuocapError, KeyError, TypeError, ValueError."""
     width, height = (int(side) for side in entry["size"])
     fov_deg = float(entry["fov_deg"])
-    if not (min(width, height) >= 16 and max(width, height) <= MAX_SIDE_PX and 10.0 <= fov_deg <= 150.0):
+    if not (min(width, height) >= MIN_SIDE_PX and max(width, height) <= MAX_SIDE_PX and 10.0 <= fov_deg <= 150.0):
         raise PosingError(f"a picture of {width}x{height} px seen at {fov_deg} degrees")
     camera = camera_from_table("the picture's camera", entry["camera"]) if "camera" in entry else None
     if camera is not None and camera.size != (width, height):

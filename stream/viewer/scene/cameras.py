@@ -20,13 +20,10 @@ from stream.protocol.joints import compute_pose_joints, wxyz_from_matrix
 from stream.protocol.messages import PoseMessage, RigMessage, SkeletonMessage, StatusMessage
 from stream.viewer.scene.colors import (
     CAMERA_COLORS,
+    DARK,
     EXCHANGED,
-    LEFT,
-    MIDDLE,
-    RIGHT,
     Color,
     choose_marker_color,
-    choose_side_color,
 )
 from stream.viewer.scene.framing import camera_from_reading
 from stream.viewer.videos import SeenPicture
@@ -38,7 +35,7 @@ FRUSTUM_M = 0.28
 NAME_UP_M = 0.16  # above a camera
 THICKNESS_PX = 2.0
 DETECTION: Color = (255, 255, 255)
-LANDMARK_COLORS = LandmarkColors(LEFT, RIGHT, MIDDLE, EXCHANGED)
+LANDMARK_COLORS = LandmarkColors(DARK.left, DARK.right, DARK.middle, EXCHANGED)
 
 
 @dataclass(frozen=True, slots=True)
@@ -225,5 +222,5 @@ def _draw_bones(canvas: Image, skeleton: SkeletonMessage, joints_px: Floats) -> 
     """Draw the skeleton, left and right in their colours."""
     for joint, parent in enumerate(skeleton.parents):
         if parent >= 0 and is_drawable(joints_px[joint]) and is_drawable(joints_px[parent]):
-            color = choose_side_color(skeleton.names[joint])
+            color = DARK.side(skeleton.names[joint])
             cv2.line(canvas, round_to_pixel(joints_px[joint]), round_to_pixel(joints_px[parent]), color, 1, cv2.LINE_AA)

@@ -16,7 +16,7 @@ from database.geometry.rotations import matrix_from_quaternion
 from reconstruct.pose import TrackingState
 from stream.protocol.messages import MarkerReading, StatusMessage
 from stream.viewer.scene.cameras import Cameras, draw_overlay, frustum_from_camera
-from stream.viewer.scene.colors import EXCHANGED, LEFT, MEASURED
+from stream.viewer.scene.colors import DARK, EXCHANGED, MEASURED
 from stream.viewer.scene.framing import camera_from_reading
 from stream.viewer.scene.picture_plane import compute_picture_plane, compute_undistortion
 from stream.viewer.videos import SeenPicture
@@ -65,7 +65,7 @@ def test_landmarks_of_a_recorded_picture_are_drawn_as_the_pose_believes_them(ser
     lost = replace(POSE, state=TrackingState.LOST, markers=markers, landmarks=("nothing", "legs"))  # no body is drawn
     picture = SeenPicture(np.full((SIZE[1], SIZE[0], 3), 90, np.uint8), landmarks=Landmarks(px, np.ones(33), 1.0))
     x, y = px[LANDMARK_INDEX["left_knee"]].astype(int)
-    assert [tuple(cameras.draw_on(picture, n, SKELETON, lost)[y, x].tolist()) for n in (0, 1)] == [LEFT, EXCHANGED]
+    assert [tuple(cameras.draw_on(picture, n, SKELETON, lost)[y, x].tolist()) for n in (0, 1)] == [DARK.left, EXCHANGED]
 
 
 CORNERS = ((0.0, 0.0), (1.0, 0.0), (0.0, 1.0), (0.7, 0.3))

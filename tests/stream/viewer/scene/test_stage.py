@@ -243,7 +243,7 @@ def test_forces_are_arrows_from_the_centres_of_pressure(server: viser.ViserServe
     lengths = np.linalg.norm(np.diff(arrows.points, axis=1)[:, 0], axis=1)
     np.testing.assert_allclose(lengths, [np.linalg.norm(left.force_n) / 686.7, 343.5 / 686.7], atol=1e-6)
     np.testing.assert_allclose(arrows.points[:, 0], [left.center_m, right.center_m], atol=1e-6)
-    stage.show(replace(POSES[1], ground_forces=(left, replace(right, center_m=None))))
+    stage.show(replace(POSES[1], ground_forces=(left, right._replace(center_m=None))))
     assert arrows.points.shape == (1, 2, 3) and len(arrows.colors) == 1
     stage.options = replace(stage.options, forces=False)
     assert not node(server, "forces").visible
