@@ -35,7 +35,7 @@ SEND_BUFFER_BYTES = 256 * 1024  # of the system, for one subscriber: two seconds
 REQUEST_BUFFER_MESSAGES = 64
 LINGER_MS = 200
 SKELETON_PERIOD_NS = 1_000_000_000
-KEPT = {kind: TOPIC_OF[kind] + b" " for kind in (SkeletonMessage, RigMessage, StatusMessage)}
+KEPT: dict[type[Message], bytes] = {kind: TOPIC_OF[kind] + b" " for kind in (SkeletonMessage, RigMessage, StatusMessage)}
 
 
 def find_topics(prefix: bytes) -> tuple[bytes, ...]:

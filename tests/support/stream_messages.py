@@ -81,7 +81,8 @@ CAMERA = CameraReading(
 RIG = RigMessage("s1", (CAMERA, replace(CAMERA, name="right", distortions=np.zeros(4))), True)
 WIDE = replace(CAMERA, distortions=np.array([-0.02, 0.006, -0.003, 0.0005]), fisheye=True)
 MARKERLESS = replace(POSE, landmarks=("nothing", None, "legs"), error_m=np.array([0.01, 0.02, 0.5], np.float32))
-MESSAGES: list[Message] = [SKELETON, RIG, POSE, STATUS, EVENT, replace(SKELETON, mass_kg=71.5), FORCED, MARKERLESS]
+UNROUND = replace(POSE, t_capture_ns=2**62, skew_ns=-(2**40) - 1, root_m=(0.1, 1.0 / 3.0, -99.7))  # no float32 has these
+MESSAGES: list[Message] = [SKELETON, RIG, POSE, STATUS, EVENT, replace(SKELETON, mass_kg=71.5), FORCED, MARKERLESS, UNROUND]
 MESSAGES.append(replace(RIG, cameras=(WIDE, *RIG.cameras[1:])))
 
 

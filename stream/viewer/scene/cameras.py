@@ -96,7 +96,6 @@ class Cameras:
             )
         self._addresses: list[object] = [""] * len(self._nodes)
         self._previews = [CameraPreview() for _ in self._nodes]
-        self._on = True
         self._pictures = False
 
     def update_status(self, status: StatusMessage) -> None:
@@ -112,24 +111,13 @@ class Cameras:
         """Number of addresses and previews that were refused."""
         return sum(preview.n_malformed for preview in self._previews)
 
-    @property
-    def on(self) -> bool:
-        """Whether the cameras are shown."""
-        return self._on
-
-    @on.setter
-    def on(self, on: bool) -> None:
-        self._on = on
+    def show(self, on: bool) -> None:
+        """Show the cameras or hide them."""
         for node in (*self._nodes, *self._labels):
             node.visible = on
 
-    @property
-    def pictures(self) -> bool:
-        """Whether their pictures are wanted; while they are not, the cameras encode none."""
-        return self._pictures
-
-    @pictures.setter
-    def pictures(self, wanted: bool) -> None:
+    def want_pictures(self, wanted: bool) -> None:
+        """Have the cameras send pictures, or no longer: they encode none then."""
         if wanted != self._pictures:
             self._pictures = wanted
             self._subscribe()
@@ -179,7 +167,7 @@ class Cameras:
 
     def remove(self) -> None:
         """Remove the cameras from the scene and unsubscribe."""
-        self.pictures = False
+        self.want_pictures(False)
         for node in (*self._nodes, *self._labels):
             node.remove()
 

@@ -77,7 +77,7 @@ def test_pictures_come_from_all_cameras_while_wanted(server: viser.ViserServer, 
     cameras = Cameras(server.scene, "/world/cameras", replace(RIG, cameras=(RIG.cameras * 2)[:n_cameras]))
     cameras.update_status(status(tuple(publisher.address for publisher in publishers)))
     assert not publishers[0].wanted and cameras.picture(0) is None
-    cameras.pictures = True
+    cameras.want_pictures(True)
     index = itertools.count(1)
 
     def shown() -> bool:
@@ -99,7 +99,7 @@ def test_pictures_come_from_all_cameras_while_wanted(server: viser.ViserServer, 
     assert len({node.color for node in nodes}) == n_cameras
     labels = [server.scene.get_handle_by_name(f"/world/cameras/{name}_name") for name in names]
     assert [label.text for label in labels] == list(names)
-    cameras.pictures = False
+    cameras.want_pictures(False)
     assert cameras.picture(0) is None
     wait_until(lambda: not publishers[0].wanted)
     cameras.remove()
@@ -109,7 +109,7 @@ def test_pictures_come_from_all_cameras_while_wanted(server: viser.ViserServer, 
 
 def test_nonsense_and_addresses_of_other_machines_are_not_looked_at(server: viser.ViserServer) -> None:
     cameras = Cameras(server.scene, "/world/cameras", RIG)
-    cameras.pictures = True
+    cameras.want_pictures(True)
     foreign = ("tcp://10.0.0.1:5000", "tcp://127.0.0.1.evil.example:5000")  # of other machines
     for address in ("nonsense", 7, None, {"a": 1}, "file:///etc/passwd", "tcp://", *foreign):
         cameras.update_status(status((address,)))
