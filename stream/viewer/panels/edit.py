@@ -56,7 +56,8 @@ class EditPanel:
         ends = {IN: partial(self._mark, IN), OUT: partial(self._mark, OUT)}
         self._buttons(gui, "Span", {**ends, "All": self._mark}, "Keys I and O")
         trim, cut = partial(self._cut, Trim), partial(self._cut, Cut)
-        whole = {"Trim": trim, "Cut out": cut, "Split here": lambda: self._editor.split(self._cursor_s)}
+        whole: dict[str, Callable[[], None]] = {"Trim": trim, "Cut out": cut}
+        whole["Split here"] = lambda: self._editor.split(self._cursor_s)
         self._buttons(gui, "Take", whole, "Keys T and X; the original stays")
         with gui.add_folder("Poses in the span"):
             self._window = gui.add_slider("Smooth [s]", 0.05, 1.0, 0.05, 0.2, hint="Width of the window; rest is smoothed more")
