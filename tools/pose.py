@@ -165,7 +165,8 @@ class PosingFiles:
 
 def sort_files_by_kind(files: Sequence[Path]) -> PosingFiles:
     """Return files by kind. Raises DuocapError: a file of no kind, a missing one, several of one kind, or session and take."""
-    from stream.take.read import KINDS, RECORDING, is_motion_file
+    from stream.recording.folders import SUFFIX as RECORDING
+    from stream.take.read import KINDS, is_motion_file
 
     styles = tuple(file for file in files if file.suffix.lower() == STYLE_SUFFIX)
     dictionaries = [file for file in files if file.suffix.lower() == DICTIONARY_SUFFIX]

@@ -107,7 +107,7 @@ def apply_edit(recording: Recording, edit: Edit, open_database: OpenDatabase | N
         open_database: opens the motion that poses are solved with; None: edits that need it are refused.
     Raises: DuocapError: the times hold no pose, or the edit cannot be made.
     """
-    _check_span(recording, edit)
+    _check_span(edit)
     match edit:
         case Trim(begin_s, end_s):
             return _rebuild(recording, edit, _keep_poses(recording, lambda t_s: begin_s - JUST_S <= t_s <= end_s + JUST_S))
@@ -152,7 +152,7 @@ def _edit_poses(found: EditedPoses, edit: Edit, open_database: OpenDatabase | No
     return solve_span(found, rows, open_database(), anew=isinstance(edit, Relabel))
 
 
-def _check_span(recording: Recording, edit: Edit) -> None:
+def _check_span(edit: Edit) -> None:
     """Raise EditError for times that hold nothing, or a window that is none."""
     if not 0.0 <= edit.begin_s <= edit.end_s:
         raise EditError(

@@ -3,11 +3,10 @@
 from pathlib import Path
 
 from config.errors import describe_reason
-from stream.recording.folders import SUFFIX, check_recording_name
+from stream.recording.folders import SUFFIX, check_recording_name, find_free_path
 from stream.recording.recorder import RecordingError
 
 DELETED = "deleted"  # the folder beside takes that deleted ones are moved to
-MOST = 1000
 
 
 def rename_take(take: Path, name: str) -> Path:
@@ -43,14 +42,13 @@ def restore_take(deleted: Path) -> Path:
 
 def find_free_file(file: Path) -> Path:
     """Return a file, or the first with a number behind its name that does not exist."""
-    numbered = (file.with_name(f"{file.stem} {n}{file.suffix}") for n in range(2, MOST))
-    return next(path for path in (file, *numbered) if not path.exists())
+    return find_free_path(file.parent, file.stem, file.suffix)
 
 
 def name_edited_file(take: Path) -> Path:
     """Return a free file for an edited take, beside the original: `walk edited.mcap`."""
     stem = take.stem if take.suffix == SUFFIX else take.name
-    return find_free_file(take.with_name(f"{stem} edited{SUFFIX}"))
+    return find_free_path(take.parent, f"{stem} edited", SUFFIX)
 
 
 def _move(take: Path, place: Path) -> Path:

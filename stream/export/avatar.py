@@ -2,12 +2,10 @@
 
 from pathlib import Path
 
-import numpy as np
-
 from config.errors import DuocapError
 from config.files import write_atomically
 from database.files.avatar import Avatar, compute_avatar_poses
-from stream.export.gltf import GltfDocument, RootTrack, add_animation, quaternions_from_matrices, sample_keys
+from stream.export.gltf import GltfDocument, NodeMotion, add_animation, sample_keys
 from stream.take.retarget import retarget_take
 from stream.take.take import Take
 
@@ -26,9 +24,9 @@ def encode_avatar(take: Take, avatar: Avatar) -> bytes:
     poses = compute_avatar_poses(avatar, keys.rotvec, keys.root_m)
     document = _open_document(avatar)
     nodes = avatar.still.nodes
-    rotations = {nodes[k]: quaternions_from_matrices(np.asarray(R)) for k, R in poses.rotations.items()}
-    root = RootTrack(nodes[avatar.mapping.source[0]], poses.root)
-    document.tree["animations"] = [add_animation(document, take.info.session or "motion", keys.seconds, rotations, root)]
+    rotations = {nodes[k]: R for k, R in poses.rotations.items()}
+    motion = NodeMotion(keys.seconds, rotations, nodes[avatar.mapping.source[0]], poses.root)
+    document.tree["animations"] = [add_animation(document, take, motion)]
     return document.binary()
 
 

@@ -17,13 +17,12 @@ from stream.export.gltf import (
     ARRAY_BUFFER,
     ELEMENT_ARRAY_BUFFER,
     GltfDocument,
-    RootTrack,
+    NodeMotion,
     Tree,
     add_animation,
     build_extras,
     build_joint_nodes,
     compute_standing_positions_m,
-    quaternions_from_matrices,
     sample_keys,
 )
 from stream.export.mesh.mesh import BodyMesh, build_body_mesh
@@ -50,8 +49,8 @@ def encode_glb(take: Take) -> bytes:
     rest = compute_standing_positions_m(take.skeleton)
     mesh = build_body_mesh(JOINTS, PARENTS, take.skeleton.offsets_m)
     body = {"name": "body", "mesh": 0, "skin": 0}
-    rotations = {joint: quaternions_from_matrices(keys.rotations[:, joint]) for joint in range(N_JOINTS)}
-    motion = add_animation(document, take.info.session or "motion", keys.seconds, rotations, RootTrack(0, keys.root_m))
+    rotations = {joint: keys.rotations[:, joint] for joint in range(N_JOINTS)}
+    motion = add_animation(document, take, NodeMotion(keys.seconds, rotations, 0, keys.root_m))
     nodes = [*build_joint_nodes(JOINTS, PARENTS, rest), body, {"name": "root", "children": [0]}]
     rods = [_add_rod(document, prop) for prop in take.props]
     for number, prop in enumerate(take.props):

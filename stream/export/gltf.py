@@ -6,7 +6,7 @@ Khronos Group, glTF 2.0 specification: 12 bytes of header, a JSON chunk padded w
 import json
 import struct
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from itertools import groupby
 from typing import Any
 
@@ -105,32 +105,38 @@ def build_joint_nodes(names: Sequence[str], parents: Sequence[int], positions_m:
 
 
 @dataclass(frozen=True, slots=True)
-class RootTrack:
-    """The node of the hips, and its translations, (N, 3)."""
+class NodeMotion:
+    """The motion of nodes.
 
-    node: int
-    place: Floats
+    Attributes:
+        seconds: times of the keys, increasing also as float32, (K,).
+        rotations: node -> (K, 3, 3).
+        hips: their node.
+        hips_m: translations of the hips, (K, 3).
+    """
+
+    seconds: Floats
+    rotations: Mapping[int, Floats]
+    hips: int
+    hips_m: Floats
 
 
-def add_animation(
-    document: GltfDocument, name: str, seconds: Floats, rotations_xyzw: Mapping[int, Floats], root: RootTrack
-) -> Tree:
+def add_animation(document: GltfDocument, take: Take, motion: NodeMotion) -> Tree:
     """Return an animation with a key at each time: translation of the hips, rotations of nodes; linear between the keys.
 
     Args:
         document: document that the animation is added to.
-        name: name of the animation.
-        seconds: increasing also as float32, (N,).
-        rotations_xyzw: node -> (N, 4).
-        root: the hips.
+        take: what it is named after.
+        motion: motion of the nodes.
     """
-    times = document.accessor(seconds.astype(np.float32), limits=True)
-    tracks = [(root.node, "translation", root.place), *((node, "rotation", xyzw) for node, xyzw in rotations_xyzw.items())]
+    times = document.accessor(motion.seconds.astype(np.float32), limits=True)
+    turns = {node: make_quaternions_continuous(quaternion_from_matrix(R)) for node, R in motion.rotations.items()}
+    tracks = [(motion.hips, "translation", motion.hips_m), *((node, "rotation", xyzw) for node, xyzw in turns.items())]
     samplers, channels = [], []
     for number, (node, path, values) in enumerate(tracks):
         samplers.append({"input": times, "output": document.accessor(values.astype(np.float32)), "interpolation": "LINEAR"})
         channels.append({"sampler": number, "target": {"node": node, "path": path}})
-    return {"name": name, "channels": channels, "samplers": samplers}
+    return {"name": take.info.session or "motion", "channels": channels, "samplers": samplers}
 
 
 def make_quaternions_continuous(quaternions: Floats) -> Floats:
@@ -175,11 +181,6 @@ def sample_keys(take: Take) -> SampledKeys:
     return SampledKeys(take.seconds[at], take.rotvec[shown], take.local_rotations()[shown], take.root_m[shown])
 
 
-def quaternions_from_matrices(rotations: Floats) -> Floats:
-    """Return quaternions xyzw without changes of sign over time: (K, 3, 3) -> (K, 4)."""
-    return make_quaternions_continuous(quaternion_from_matrix(rotations))
-
-
 def compute_standing_positions_m(skeleton: Skeleton) -> Floats:
     """Return the joints of the T-pose standing on the ground at the origin, (J, 3) [m]."""
     rest = skeleton.rest_positions_m()
@@ -188,15 +189,13 @@ def compute_standing_positions_m(skeleton: Skeleton) -> Floats:
 
 def build_extras(take: Take) -> Tree:
     """Return `extras`: the origin of the take, its units, and the tracking state of each span of frames."""
-    info, seconds = take.info, take.seconds
-    spans = []
+    spans, seconds = [], take.seconds
     for state, frames in groupby(range(len(take)), key=lambda frame: take.states[frame]):
         run = list(frames)
         spans.append({"state": state.value, "from_s": round(seconds[run[0]], 6), "to_s": round(seconds[run[-1]], 6)})
     tracked = sum(state.value == "tracking" for state in take.states) / len(take)
-    origin = {"subject": info.subject, "session": info.session, "recorded": info.recorded, "source": info.source}
     return {
-        **{name: text for name, text in origin.items() if text},
+        **{name: text for name, text in asdict(take.info).items() if text},
         "units": "m",
         "floor_known": True,
         "frames": len(take),

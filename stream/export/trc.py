@@ -5,6 +5,7 @@ well, but OpenSim refuses a row whose last cell is blank.
 """
 
 import re
+from dataclasses import asdict
 from pathlib import Path
 
 from capture.rate import estimate_frame_period_s
@@ -89,12 +90,8 @@ def _format_points(take: Take, even: Take, points: PointTable, name: str) -> str
 
 def _format_origin(take: Take) -> list[str]:
     """Return the take's origin for the first line, after the file's name: OpenSim accepts no further fields below."""
-    info = take.info
-    known = {"subject": info.subject, "session": info.session, "recorded": info.recorded, "source": info.source}
-    return [
-        f"duocap={find_software_version()}",
-        *(f"{key}={_format_cell(text)}" for key, text in known.items() if _format_cell(text)),
-    ]
+    cells = {key: _format_cell(text) for key, text in asdict(take.info).items()}
+    return [f"duocap={find_software_version()}", *(f"{key}={cell}" for key, cell in cells.items() if cell)]
 
 
 def _format_cell(text: str) -> str:

@@ -13,12 +13,11 @@ from config.files import write_atomically
 from config.joints import JOINTS, PARENTS, VRM_BONE
 from stream.export.gltf import (
     GltfDocument,
-    RootTrack,
+    NodeMotion,
     add_animation,
     build_extras,
     build_joint_nodes,
     compute_standing_positions_m,
-    quaternions_from_matrices,
     sample_keys,
 )
 from stream.take.take import Take
@@ -41,10 +40,10 @@ def encode_vrma(take: Take) -> bytes:
     document = GltfDocument()
     parents = [_find_kept_parent(joint) for joint in KEPT]
     rest = compute_standing_positions_m(take.skeleton)[list(KEPT)]
-    rotations = {node: quaternions_from_matrices(_compose_rotations(keys.rotations, joint)) for node, joint in enumerate(KEPT)}
+    rotations = {node: _compose_rotations(keys.rotations, joint) for node, joint in enumerate(KEPT)}
     names = [JOINTS[joint] for joint in KEPT]
     bones = {VRM_BONE[name]: {"node": node} for node, name in enumerate(names)}
-    motion = add_animation(document, take.info.session or "motion", keys.seconds, rotations, RootTrack(0, keys.root_m))
+    motion = add_animation(document, take, NodeMotion(keys.seconds, rotations, 0, keys.root_m))
     document.tree |= {
         "scenes": [{"name": take.info.subject or "duocap", "nodes": [0]}],
         "nodes": build_joint_nodes(names, parents, rest),

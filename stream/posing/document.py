@@ -17,6 +17,7 @@ from database.files.resample import mirror_clip as mirrored_clip
 from database.geometry.kinematics import charted_from_local, compute_forward_kinematics, local_from_charted
 from database.geometry.rotations import matrix_from_rotvec, rotvec_from_matrix
 from database.geometry.skeleton import Skeleton
+from stream.take.take import measure_hips_height_m
 from stream.web.picture import MAX_PX
 
 Point = tuple[float, float, float]
@@ -121,9 +122,7 @@ def create_document(skeleton: Skeleton) -> Document:
     for side, sign in (("left", -1.0), ("right", 1.0)):
         c, s = np.cos(ARM_DOWN_RAD), sign * np.sin(ARM_DOWN_RAD)
         local[JOINT_INDEX[f"{side}UpperArm"]] = [[c, -s, 0.0], [s, c, 0.0], [0.0, 0.0, 1.0]]
-    rest = skeleton.rest_positions_m()
-    root_m = np.array([0.0, -float((rest + skeleton.tails_m)[:, 1].min()), 0.0])
-    pose = StoredPose(np.ascontiguousarray(charted_from_local(local)), root_m)
+    pose = StoredPose(np.ascontiguousarray(charted_from_local(local)), np.array([0.0, measure_hips_height_m(skeleton), 0.0]))
     positions = compute_joint_positions_m(skeleton, pose)
     return Document(pose, {name: check_point(positions[JOINT_INDEX[name]]) for name in FEET})
 

@@ -23,8 +23,7 @@ from reconstruct.posing.protocol import FoundPose, Poser
 from reconstruct.posing.style import StylePoser
 from stream.posing.document import Document, Keyframe, Point, PosingError, StoredPose, check_point, compute_joint_positions_m
 from stream.posing.targets import bring_to_constraints
-from stream.take.retarget import measure_hips_height_m
-from stream.take.take import Take, TakeInfo
+from stream.take.take import Take, TakeInfo, measure_hips_height_m
 
 SHOWN_HZ = 60.0
 MAX_SECONDS = 60.0

@@ -16,6 +16,7 @@ from config.errors import DuocapError
 from config.joints import JOINT_INDEX
 from database.geometry.skeleton import Skeleton
 from reconstruct.posing.protocol import FoundPose, Poser
+from stream.edit.history import History
 from stream.posing.document import (
     Document,
     PictureView,
@@ -37,7 +38,6 @@ from stream.posing.document import (
     set_key,
     turn_joint,
 )
-from stream.posing.history import History
 from stream.posing.model import PosingModel
 from stream.posing.picture import project_to_picture
 from stream.posing.targets import (

@@ -29,13 +29,12 @@ from stream.posing.document import (
     pin_image_point,
     turn_joint,
 )
-from stream.posing.picture import unpack_picture
+from stream.posing.picture import MAX_SIDE_PX, MIN_SIDE_PX, unpack_picture
 
 SCHEMA = "duocap-posing-1"
 SUFFIX = ".json"
 MAX_KEYS = 10_000
 MAX_BYTES = 64_000_000
-MAX_SIDE_PX = 20_000
 SAME_HEIGHT_M = 0.005
 
 
@@ -101,26 +100,21 @@ def read_posing_session(file: Path) -> Document:
 
 
 def posing_session_from_bytes(content: bytes, name: str) -> Document:
-    """Read a session from the bytes of its file. Raises PosingError."""
+    """Read a session from the bytes of its file; name: name of the file, for messages. Raises PosingError."""
     try:
         text = content.decode("utf-8")
     except UnicodeDecodeError as error:
         raise PosingError(f"{name}: not a posing session: not UTF-8 text") from error
-    return posing_session_from_text(text, name)
-
-
-def posing_session_from_text(text: str, name: str) -> Document:
-    """Read a session from the text of its file; name: name of the file, for messages. Raises PosingError."""
     try:
-        content = json.loads(text, object_pairs_hook=_check_unique_keys, parse_constant=_refuse_constant)
+        table = json.loads(text, object_pairs_hook=_check_unique_keys, parse_constant=_refuse_constant)
     except (ValueError, RecursionError) as error:
         raise PosingError(f"{name}: damaged or not a posing session ({error}); take an older copy of it") from error
-    schema = content.get("schema") if isinstance(content, dict) else None
+    schema = table.get("schema") if isinstance(table, dict) else None
     if schema != SCHEMA:
         came = f"schema {schema!r}" if schema is not None else "a file without a schema"
         raise PosingError(f"{name}: not a posing session of this version: expected schema {SCHEMA!r}, came {came}")
     try:
-        return _parse_document(content)
+        return _parse_document(table)
     except (DuocapError, KeyError, TypeError, ValueError, AttributeError, OverflowError) as error:
         what = f"{error} is missing" if isinstance(error, KeyError) else str(error)
         raise PosingError(f"{name}: damaged: {what}; take an older copy of it") from error
@@ -192,7 +186,7 @@ def _parse_picture(entry: Mapping[str, Any]) -> PictureView:
     """Return a picture. Raises DuocapError, KeyError, TypeError, ValueError."""
     width, height = (int(side) for side in entry["size"])
     fov_deg = float(entry["fov_deg"])
-    if not (min(width, height) >= 16 and max(width, height) <= MAX_SIDE_PX and 10.0 <= fov_deg <= 150.0):
+    if not (min(width, height) >= MIN_SIDE_PX and max(width, height) <= MAX_SIDE_PX and 10.0 <= fov_deg <= 150.0):
         raise PosingError(f"a picture of {width}x{height} px seen at {fov_deg} degrees")
     camera = camera_from_table("the picture's camera", entry["camera"]) if "camera" in entry else None
     if camera is not None and camera.size != (width, height):

@@ -47,6 +47,8 @@ TOPIC_OF: dict[type[Any], bytes] = {
     EventMessage: b"event",
 }
 _FIELDS = {kind: tuple(item.name for item in fields(kind)) for kind in TOPIC_OF}
+# Absent where they are empty: a live pose has no forces, one of a take no errors and views, one by markers no landmarks.
+OPTIONAL = ("ground_forces", "error_m", "views", "landmarks", "props")
 MAX_JOINTS = 256
 
 
@@ -54,31 +56,18 @@ def encode_message(message: Message) -> bytes:
     """Return the single-part message: topic, space, msgpack map."""
     content = {name: getattr(message, name) for name in _FIELDS[type(message)]}
     if isinstance(message, PoseMessage):
-        content["rotations_xyzw"] = pack_floats(np.asarray(message.rotations_xyzw), "<f4")
-        content["confidence"] = pack_floats(np.asarray(message.confidence), "<f4")
-        content["error_m"] = pack_floats(np.asarray(message.error_m), "<f4")
+        for name in ("rotations_xyzw", "confidence", "error_m"):
+            content[name] = pack_floats(np.asarray(content[name]), "<f4")
+        for name in ("markers", "ground_forces", "props"):
+            content[name] = [part._asdict() for part in content[name]]
         content["joint_source"] = message.joint_source.astype(np.uint8).tobytes()
-        content["markers"] = [
-            {"name": m.name, "xyz": m.xyz, "residual": m.residual, "cameras": m.cameras, "measured": m.measured}
-            for m in message.markers
-        ]
-        content["ground_forces"] = [
-            {"joint": f.joint, "force_n": f.force_n, "center_m": f.center_m, "moment_nm": f.moment_nm}
-            for f in message.ground_forces
-        ]
-        content["props"] = [prop._asdict() for prop in message.props]
-        absent = [name for name in ("ground_forces", "error_m", "views", "landmarks", "props") if not content[name]]
-        for name in absent:  # a live pose has no forces, one of a take no errors and views, one by markers no landmarks
-            del content[name]
     if isinstance(message, SkeletonMessage):
-        content["offsets_m"] = np.asarray(message.offsets_m, float).tolist()
-        content["rest_xyzw"] = np.asarray(message.rest_xyzw, float).tolist()
-        content["tails_m"] = None if message.tails_m is None else np.asarray(message.tails_m, float).tolist()
+        for name in ("offsets_m", "rest_xyzw", "tails_m"):
+            content[name] = None if content[name] is None else np.asarray(content[name], float).tolist()
         content["props"] = [prop._asdict() for prop in message.props]
-        if not content["props"]:
-            del content["props"]
     if isinstance(message, RigMessage):
         content["cameras"] = [_encode_camera(camera) for camera in message.cameras]
+    content = {name: value for name, value in content.items() if name not in OPTIONAL or value}
     return TOPIC_OF[type(message)] + b" " + bytes(msgpack.packb(content, use_bin_type=True))
 
 
@@ -140,7 +129,7 @@ def _decode_skeleton(content: dict[str, Any]) -> SkeletonMessage:
 def _decode_props(content: dict[str, Any], joints: tuple[str, ...]) -> tuple[PropReading, ...]:
     """Return the props of a skeleton."""
     found = []
-    for item in _list_props(content):
+    for item in _decode_maps(content, "props"):
         length_m, behind_m = (float(read_message_field(item, key, (int, float))) for key in ("length_m", "behind_m"))
         name, joint = (read_message_field(item, key, str) for key in ("name", "joint"))
         if joint not in joints or not (0.0 <= length_m < math.inf and 0.0 <= behind_m < math.inf):
@@ -153,16 +142,8 @@ def _decode_placed_props(content: dict[str, Any]) -> tuple[PlacedProp, ...]:
     """Return the props of a pose."""
     return tuple(
         PlacedProp(read_message_field(item, "name", str), _decode_triple(item, "xyz"), _decode_rotation(item))
-        for item in _list_props(content)
+        for item in _decode_maps(content, "props")
     )
-
-
-def _list_props(content: dict[str, Any]) -> list[dict[str, Any]]:
-    """Return the maps of props."""
-    found: list[Any] = read_message_field(content, "props", list) if "props" in content else []
-    if not all(isinstance(item, dict) for item in found):
-        raise MalformedMessageError("field 'props' must hold a map for each prop; the message was dropped")
-    return found
 
 
 def _decode_rotation(content: dict[str, Any]) -> tuple[float, float, float, float]:
@@ -185,7 +166,7 @@ def _decode_mass_kg(content: dict[str, Any]) -> float | None:
 
 def _decode_rig(content: dict[str, Any]) -> RigMessage:
     """Return a rig message."""
-    cameras = tuple(_decode_camera(item) for item in read_message_field(content, "cameras", list))
+    cameras = tuple(_decode_camera(item) for item in _decode_maps(content, "cameras"))
     if not 1 <= len(cameras) <= len(CAMERA_NAMES):
         expected = f"one to {len(CAMERA_NAMES)}"
         raise MalformedMessageError(f"a rig of {len(cameras)} cameras, expected {expected}; the message was dropped")
@@ -197,10 +178,8 @@ def _decode_rig(content: dict[str, Any]) -> RigMessage:
     )
 
 
-def _decode_camera(content: object) -> CameraReading:
+def _decode_camera(content: dict[str, Any]) -> CameraReading:
     """Return one camera of a rig."""
-    if not isinstance(content, dict):
-        raise MalformedMessageError(f"a camera must be a map, got {type(content).__name__}; the message was dropped")
     size = _decode_number_list(content, "size", int)
     if len(size) != 2 or not all(0 < side <= MAX_SIDE_PX for side in size):
         raise MalformedMessageError("field 'size' must be a width and a height in pixels; the message was dropped")
@@ -243,7 +222,7 @@ def _decode_pose(content: dict[str, Any]) -> PoseMessage:
         joint_source=source,
         confidence=confidence.astype(np.float32),
         contacts=_decode_texts(content, "contacts"),
-        markers=tuple(_decode_marker(item) for item in read_message_field(content, "markers", list)),
+        markers=tuple(_decode_marker(item) for item in _decode_maps(content, "markers")),
         latency_ns={str(stage): read_int_field(latency_ns, stage, -(2**63)) for stage in latency_ns},
         predicted_ns=read_int_field(content, "predicted_ns") if "predicted_ns" in content else 0,
         ground_forces=_decode_foot_forces(content),
@@ -274,9 +253,9 @@ def _decode_exchanges(content: dict[str, Any]) -> tuple[str | None, ...]:
 
 def _decode_foot_forces(content: dict[str, Any]) -> tuple[FootForce, ...]:
     """Return the forces of the ground on the feet of a pose."""
-    found = read_message_field(content, "ground_forces", list) if "ground_forces" in content else []
-    if len(found) > 2 or not all(isinstance(item, dict) for item in found):
-        raise MalformedMessageError("field 'ground_forces' must hold a map for each of two feet; the message was dropped")
+    found = _decode_maps(content, "ground_forces")
+    if len(found) > 2:
+        raise MalformedMessageError(f"ground forces on {len(found)} feet, expected two at the most; the message was dropped")
     return tuple(
         FootForce(
             read_message_field(item, "joint", str),
@@ -288,10 +267,8 @@ def _decode_foot_forces(content: dict[str, Any]) -> tuple[FootForce, ...]:
     )
 
 
-def _decode_marker(content: object) -> MarkerReading:
+def _decode_marker(content: dict[str, Any]) -> MarkerReading:
     """Return one marker of a pose."""
-    if not isinstance(content, dict):
-        raise MalformedMessageError(f"a marker must be a map, got {type(content).__name__}; the message was dropped")
     residual = None if content.get("residual") is None else float(read_message_field(content, "residual", (int, float)))
     if residual is not None and not math.isfinite(residual):
         raise MalformedMessageError("the residual of a marker is not finite; the message was dropped")
@@ -319,6 +296,14 @@ def _decode_event(content: dict[str, Any]) -> EventMessage:
     """Return an event message."""
     texts = {key: read_message_field(content, key, str) for key in ("session", "kind", "text")}
     return EventMessage(t_ns=read_int_field(content, "t_ns"), **texts)
+
+
+def _decode_maps(content: dict[str, Any], key: str) -> list[dict[str, Any]]:
+    """Return a list of maps, empty where an optional one is absent."""
+    values: list[Any] = [] if key in OPTIONAL and key not in content else read_message_field(content, key, list)
+    if not all(isinstance(value, dict) for value in values):
+        raise MalformedMessageError(f"field {key!r} must be a list of maps; the message was dropped")
+    return values
 
 
 def _decode_texts(content: dict[str, Any], key: str) -> tuple[str, ...]:

@@ -123,8 +123,7 @@ class PlacedProp(NamedTuple):
     rotation_xyzw: tuple[float, float, float, float]
 
 
-@dataclass(frozen=True, slots=True)
-class FootForce:
+class FootForce(NamedTuple):
     """The force of the ground on a foot.
 
     Attributes:

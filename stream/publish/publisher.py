@@ -17,7 +17,7 @@ import zmq
 from capture.sockets.endpoints import KeySettings, find_bound_address, find_key_settings, secure_server_socket
 from capture.sockets.wire import has_message
 from config.errors import DuocapError
-from config.settings import Settings
+from config.settings import Settings, StreamSettings
 from stream.protocol.codec import TOPIC_OF, encode_message
 from stream.protocol.messages import Message, RigMessage, SkeletonMessage, StatusMessage
 
@@ -29,13 +29,13 @@ MAX_UNKNOWN = 32  # of one connection, for as long as it lasts
 MAX_RECENT = 1000  # requests of one connection in a second
 MAX_BATCH = 200  # requests read at once, 4 ms: a flood must not delay the poses
 SUBSCRIBE, UNSUBSCRIBE = b"\x01", b"\x00"
-DEFAULT_ADDRESS = "tcp://127.0.0.1:5570"
+DEFAULT_ADDRESS = StreamSettings().address
 SEND_BUFFER_MESSAGES = 16
 SEND_BUFFER_BYTES = 256 * 1024  # of the system, for one subscriber: two seconds of poses
 REQUEST_BUFFER_MESSAGES = 64
 LINGER_MS = 200
 SKELETON_PERIOD_NS = 1_000_000_000
-KEPT = {SkeletonMessage: b"skeleton ", RigMessage: b"rig ", StatusMessage: b"status "}
+KEPT: dict[type[Message], bytes] = {kind: TOPIC_OF[kind] + b" " for kind in (SkeletonMessage, RigMessage, StatusMessage)}
 
 
 def find_topics(prefix: bytes) -> tuple[bytes, ...]:

@@ -7,12 +7,11 @@ import zmq
 
 from capture.sockets.endpoints import KeySettings, connect_socket
 from capture.sockets.wire import MAX_MESSAGE_BYTES, MalformedMessageError
-from config.settings import StreamSettings
 from stream.protocol.codec import decode_message
 from stream.protocol.messages import Message
+from stream.publish.publisher import DEFAULT_ADDRESS
 
 RECEIVE_BUFFER_MESSAGES = 1000
-DEFAULT_ADDRESS = StreamSettings().address
 MAX_MESSAGES = 4000  # returned at once, so that receive() returns in a flood, too
 
 

@@ -2,8 +2,8 @@
 
 import logging
 import re
-from collections.abc import Callable
 from datetime import datetime
+from itertools import count
 from pathlib import Path
 
 import platformdirs
@@ -17,7 +17,7 @@ log = logging.getLogger(__name__)
 SUFFIX = ".mcap"
 TAKE = "take.mcap"
 MAX_NAME = 80
-MAX_SAME_TIME = 100
+BY_TIME = "%Y-%m-%d %H.%M.%S"  # names of recordings and sessions
 FORBIDDEN = re.compile(r'[\x00-\x1f\x7f/\\:*?"<>|]')
 RESERVED = re.compile(r"(con|prn|aux|nul|com\d|lpt\d)(\..*)?", re.IGNORECASE)  # by Windows, whatever the suffix
 
@@ -44,7 +44,7 @@ def choose_recording_file(folder: Path, name: str | None, when: datetime) -> Pat
         raise RecordingError(f"{folder}: cannot be made; name another folder with --set stream.recordings=FOLDER") from error
     if name is not None:
         return folder / (name if name.lower().endswith(SUFFIX) else name + SUFFIX)
-    return _find_free_path(when, lambda stem: folder / (stem + SUFFIX))
+    return find_free_path(folder, f"{when:{BY_TIME}}", SUFFIX)
 
 
 def check_recording_name(name: str) -> None:
@@ -76,7 +76,7 @@ def make_session_folder(folder: Path) -> Path:
 
 def choose_session_folder(parent: Path, when: datetime) -> Path:
     """Return a free name by the time in a folder."""
-    return _find_free_path(when, lambda stem: parent / stem)
+    return find_free_path(parent, f"{when:{BY_TIME}}")
 
 
 def choose_next_take(folder: Path) -> Path:
@@ -106,8 +106,13 @@ def find_take(path: Path) -> Path:
     return takes[0]
 
 
-def _find_free_path(when: datetime, path_of: Callable[[str], Path]) -> Path:
-    """Return the first path by a time that does not exist."""
-    stem = f"{when:%Y-%m-%d %H.%M.%S}"
-    paths = [path_of(stem), *(path_of(f"{stem} {n}") for n in range(2, MAX_SAME_TIME))]
-    return next((path for path in paths if not path.exists()), paths[0])
+def find_free_path(folder: Path, stem: str, suffix: str = "") -> Path:
+    """Return the first path of a name that does not exist: `walk.mcap`, `walk 2.mcap` and so on.
+
+    Args:
+        folder: where it is to be.
+        stem: the name without its suffix.
+        suffix: of a file; empty: none.
+    """
+    paths = (folder / f"{stem}{'' if n == 1 else f' {n}'}{suffix}" for n in count(1))
+    return next(path for path in paths if not path.exists())

@@ -3,7 +3,7 @@
 Time stamps move into the present and the session is new; everything else of a pose is as recorded.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -91,7 +91,8 @@ def schedule_playback(recording: Recording, span: PlaybackSpan, speed: float, lo
     told = [event for event in recording.events if event.kind not in LEFT_OUT]
     items += [(event.t_ns, None, event) for event in told if span.begin_ns <= event.t_ns < span.end_ns]
     items.sort(key=lambda item: item[0])
-    loop_ns, loop_seq = span.end_ns - span.begin_ns, compute_seq_step(recording.poses, span)
+    loop_ns, seqs = span.end_ns - span.begin_ns, [recording.poses[n].seq for n in (span.first, span.last - 1)]
+    loop_seq = max(seqs[1] - seqs[0], len(span) - 1) + 1
     n_loops = 0
     while True:
         for t_ns, pose, event in items:
@@ -99,11 +100,6 @@ def schedule_playback(recording: Recording, span: PlaybackSpan, speed: float, lo
         if not loop:
             return
         n_loops += 1
-
-
-def compute_seq_step(poses: Sequence[PoseMessage], span: PlaybackSpan) -> int:
-    """Return the increment of seq from one loop to the next."""
-    return max(poses[span.last - 1].seq - poses[span.first].seq, len(span) - 1) + 1
 
 
 def restamp_pose(pose: PoseMessage, session: str, seq_offset: int, t_publish_ns: int) -> PoseMessage:

@@ -122,6 +122,4 @@ def _move_force(force: FootForce, motion: RigidMotion) -> FootForce:
     """Return a force in a world that is moved."""
     turn = RigidMotion(motion.rotation, np.zeros(3))
     center_m = None if force.center_m is None else _move_point(force.center_m, motion)
-    return replace(
-        force, force_n=_move_point(force.force_n, turn), center_m=center_m, moment_nm=_move_point(force.moment_nm, turn)
-    )
+    return FootForce(force.joint, _move_point(force.force_n, turn), center_m, _move_point(force.moment_nm, turn))

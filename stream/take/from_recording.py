@@ -10,7 +10,7 @@ import numpy as np
 from calibration.subject.props import Prop
 from calibration.subject.subject import Subject
 from capture.sockets.wire import MalformedMessageError
-from config.arrays import Bools, Floats
+from config.arrays import Floats
 from config.errors import FileFormatError
 from config.joints import JOINT_INDEX, JOINTS, N_JOINTS, PARENTS
 from config.markers import MarkerSet
@@ -194,12 +194,6 @@ def _collect_points(messages: Sequence[PoseMessage], names: tuple[str, ...]) -> 
     return resample_markers(tracks.rows(kept), own_s, wanted_s)
 
 
-def _build_visibility(points: MarkerTracks, n: int) -> Bools:
-    """Return which cameras saw each marker in a frame, a row for every camera that there can be, (V, M)."""
-    assert points.cameras is not None
-    return np.unpackbits(points.cameras[n][None], axis=0, bitorder="little").astype(bool)
-
-
 def _find_pose_time_ns(message: PoseMessage) -> int:
     """Return the time of a pose."""
     return message.t_capture_ns + message.predicted_ns
@@ -209,6 +203,7 @@ def _build_pose(n: int, message: PoseMessage, rotvec: Floats, order: list[int], 
     """Return one pose."""
     readings = {marker.name: marker for marker in message.markers}
     known = [readings.get(name) for name in points.names]
+    assert points.cameras is not None
     return Pose(
         index=n,
         t_capture_ns=_find_pose_time_ns(message),
@@ -221,7 +216,7 @@ def _build_pose(n: int, message: PoseMessage, rotvec: Floats, order: list[int], 
         marker_m=np.array([(0.0,) * 3 if reading is None else reading.xyz for reading in known]).reshape(-1, 3),
         measured=points.valid[n],
         residual_m=np.array([0.0 if reading is None else reading.residual or 0.0 for reading in known]),
-        seen=_build_visibility(points, n),
+        seen=np.unpackbits(points.cameras[n][None], axis=0, bitorder="little").astype(bool),  # a row for every possible camera
         residual_px=np.zeros((len(SEEN_BY), len(known))),
         latency_ns=dict(message.latency_ns),
         contacts=np.array([joint in message.contacts for joint in CONTACT_JOINTS], bool),

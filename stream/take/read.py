@@ -18,14 +18,14 @@ from database.files.retarget import NO_HINTS, ImportHints
 from database.marker_files.points import MARKER_SUFFIXES, is_marker_file
 from reconstruct.pose import TrackingState
 from stream.recording.file import is_recording
-from stream.recording.folders import find_take
+from stream.recording.folders import SUFFIX as RECORDING
+from stream.recording.folders import find_free_path, find_take
 from stream.recording.recording import open_recording
 from stream.take.from_recording import read_longest_motion
 from stream.take.recorded import write_recording
 from stream.take.take import Take, TakeInfo
 
 logger = logging.getLogger(__name__)
-RECORDING = ".mcap"
 KINDS = f"a motion ({', '.join(SUFFIXES)}), markers ({', '.join(MARKER_SUFFIXES)}) or a recording ({RECORDING})"
 Tell = Callable[[str], None]
 
@@ -119,7 +119,6 @@ def find_recording(file: Path, folder: Path, hints: ImportHints = NO_HINTS, tell
     if not is_motion_file(file):
         return find_own_recording(file)
     take = read_take(file, hints, tell)
-    numbered = (folder / f"{file.stem}{'' if n == 1 else f' {n}'}{RECORDING}" for n in range(1, 100))
-    written = next(path for path in numbered if not path.exists())
+    written = find_free_path(folder, file.stem, RECORDING)
     write_recording(written, take)
     return written

@@ -12,14 +12,9 @@ from config.arrays import Floats
 from database.geometry.kinematics import compute_forward_kinematics
 from database.geometry.skeleton import Skeleton
 from reconstruct.finish.leg import LEGS, solve_leg
-from stream.take.take import Take
+from stream.take.take import Take, measure_hips_height_m
 
 ROUNDS = 4  # a leg's solver stays near its start, so it is asked again from where it came to
-
-
-def measure_hips_height_m(skeleton: Skeleton) -> float:
-    """Return how high the hips are above the soles in the rest pose [m]."""
-    return -float((skeleton.rest_positions_m() + skeleton.tails_m)[:, 1].min())
 
 
 def retarget_take(take: Take, skeleton: Skeleton) -> Take:

@@ -220,6 +220,11 @@ def remove_root_motion(take: Take) -> Take:
     return replace(take, root_m=take.root_m - horizontal_m, markers=markers, forces=forces)
 
 
+def measure_hips_height_m(skeleton: Skeleton) -> float:
+    """Return how high the hips are above the soles in the rest pose [m]."""
+    return -float((skeleton.rest_positions_m() + skeleton.tails_m)[:, 1].min())
+
+
 def prepare_for_engine(take: Take) -> Take:
     """Return the take as engines like to import it: it begins above the origin, facing +Z, after one frame of the T-pose.
 
@@ -234,7 +239,7 @@ def prepare_for_engine(take: Take) -> Take:
     rotvec = np.array(take.rotvec)
     rotvec[:, 0] = rotvec_from_matrix(REFERENCE[0].T @ M @ R)
     root_m = (take.root_m - take.root_m[first] * (1.0, 0.0, 1.0)) @ M.T
-    height_m = -float((take.skeleton.rest_positions_m() + take.skeleton.tails_m)[:, 1].min())
+    height_m = measure_hips_height_m(take.skeleton)
     step_s = float(np.median(np.diff(take.seconds))) if len(take) > 1 else 1.0 / 30.0
     return Take(
         take.skeleton,

@@ -11,6 +11,7 @@ from pathlib import Path
 from config.errors import DuocapError
 from stream.edit.edits import Cut, Edit, OpenDatabase, Trim, apply_edit, describe_edit, split_recording, write_edited
 from stream.edit.files import delete_take, find_free_file, name_edited_file, rename_take, restore_take
+from stream.edit.history import History
 from stream.recording.recording import Recording
 from stream.viewer.takes import TakeFeed
 from stream.viewer.view import PageActions
@@ -36,7 +37,7 @@ class TakeEditor:
 
     def __init__(self, feed: TakeFeed, take: Path, actions: PageActions, open_database: OpenDatabase | None = None) -> None:
         self._feed, self.take, self._actions, self._open_database = feed, take, actions, open_database
-        self._steps, self._at = [feed.recordings[0]], 0
+        self._history = History(feed.recordings[0])
         self._others = list(feed.recordings[1:])
         self._pending: tuple[Recording, str] | None = None
         self._saved = feed.recordings[0]
@@ -47,7 +48,7 @@ class TakeEditor:
     @property
     def recording(self) -> Recording:
         """The take after the edits that were kept."""
-        return self._steps[self._at]
+        return self._history.state
 
     @property
     def busy(self) -> bool:
@@ -62,7 +63,7 @@ class TakeEditor:
     @property
     def can_undo(self) -> bool:
         """Whether there is an edit to undo."""
-        return self._at > 0 or self.deleted
+        return bool(self._history.before) or self.deleted
 
     @property
     def saved(self) -> bool:
@@ -100,14 +101,13 @@ class TakeEditor:
         """Keep the edit that is shown."""
         if self._pending is not None:
             (after, words), self._pending = self._pending, None
-            self._push(after)
-            self.message = words
+            self._push(after, words)
 
     def discard(self) -> None:
         """Go back to before the edit that is shown."""
         if self._pending is not None:
-            self._pending, self.message = None, "as before"
-            self._show()
+            self._pending = None
+            self._show("as before")
 
     def undo(self) -> None:
         """Bring a deleted take back, or undo the last edit."""
@@ -115,15 +115,13 @@ class TakeEditor:
             self._try(self._restore)
         elif self._pending is not None:
             self.discard()
-        elif self._at > 0 and self._thread is None:
-            self._at, self.message = self._at - 1, "undone"
-            self._show()
+        elif self._thread is None and self._history.undo():
+            self._show("undone")
 
     def redo(self) -> None:
         """Make the last edit that was undone again."""
-        if self._at + 1 < len(self._steps) and self._thread is None:
-            self._at, self.message = self._at + 1, "made again"
-            self._show()
+        if self._thread is None and self._history.redo():
+            self._show("made again")
 
     def save(self, name: str = "") -> None:
         """Write the take to a new recording beside the original; name: of the file, empty: a free one."""
@@ -182,8 +180,7 @@ class TakeEditor:
         """Show what an edit made."""
         self._thread, words = None, describe_edit(edit)
         if isinstance(edit, UNNOTED):
-            self._push(after)
-            self.message = words
+            self._push(after, words)
             return
         self._pending, self.message = (after, words), f"{words}: keep it?"
         self._feed.show([after, self.recording], [AFTER, BEFORE])
@@ -192,14 +189,14 @@ class TakeEditor:
         """Say why an edit could not be made."""
         self._thread, self.message = None, text
 
-    def _push(self, after: Recording) -> None:
+    def _push(self, after: Recording, words: str) -> None:
         """Add a step; those that were undone are forgotten."""
-        self._steps = [*self._steps[: self._at + 1], after]
-        self._at += 1
-        self._show()
+        self._history.push(after)
+        self._show(words)
 
-    def _show(self) -> None:
-        """Show the take as it is now."""
+    def _show(self, words: str) -> None:
+        """Show the take as it is now, and say what was done."""
+        self.message = words
         self._feed.show([self.recording, *self._others])
 
     def _try(self, work: Callable[[], str]) -> None:

@@ -121,21 +121,20 @@ def format_notices_html(notices: Iterable[Notice], n: int = 8) -> str:
     return wrap_in_box(f"<ul>{items}</ul>")
 
 
-def draw_strip_svg(runs: Sequence[StateSpan], span: TimeSpan, cursor_s: float | None, height_px: int = 14) -> str:
+def draw_strip_svg(runs: Sequence[StateSpan], span: TimeSpan, cursor_s: float | None) -> str:
     """Return the tracking state over a span of time as a coloured strip.
 
     Args:
         runs: spans with one state each.
         span: span of time that the strip shows.
         cursor_s: time of the playhead, None: no playhead.
-        height_px: height of the strip [px].
     """
     tracking_first = sorted(runs, key=lambda run: run.state != TrackingState.TRACKING)
     bars = [_draw_bar(run, span) for run in tracking_first if run.end_s >= span.begin_s]
     head = "" if cursor_s is None else _draw_playhead(_compute_strip_x(cursor_s, span))
     return (
         f'<svg viewBox="0 0 {STRIP_UNITS:g} 10" preserveAspectRatio="none" role="img" aria-label="tracking over time" '
-        f'style="display:block;width:100%;height:{height_px}px;border-radius:4px;background:rgba(128,128,128,0.18)">'
+        f'style="display:block;width:100%;height:14px;border-radius:4px;background:rgba(128,128,128,0.18)">'
         f"{''.join(bars)}{head}</svg>"
     )
 

@@ -132,8 +132,9 @@ def draw_camera(camera: CameraPicture, size: tuple[int, int]) -> Image:
         picture[:] = cv2.addWeighted(picture, 1.0 - FLASH_SHARE, np.full_like(picture, GREEN), FLASH_SHARE, 0.0)
     if camera.board is not None:
         _draw_board(picture, camera.board, scale)
-    for point in camera.points_px:
-        _draw_marker_ring(picture, (point + 0.5) * scale)
+    for point in (camera.points_px + 0.5) * scale:
+        if is_drawable(point):
+            cv2.circle(picture, round_to_pixel(point), 8, GREEN, LINE_PX, cv2.LINE_AA)
     _draw_text(picture, camera.name, (10, 26))
     if camera.message:
         _draw_text(picture, camera.message, (10, height - 14), RED)
@@ -164,12 +165,6 @@ def _draw_board(picture: Image, view: BoardView, scale: float) -> None:
         cv2.circle(picture, center, 6 if n == 0 else 3, color, 2 if n == 0 else -1, cv2.LINE_AA)
     hull = cv2.convexHull(points.astype(np.float32)).astype(np.int32)
     cv2.polylines(picture, [hull], True, AMBER, 1, cv2.LINE_AA)
-
-
-def _draw_marker_ring(picture: Image, point: Floats) -> None:
-    """Draw a ring around a marker."""
-    if is_drawable(point):
-        cv2.circle(picture, round_to_pixel(point), 8, GREEN, LINE_PX, cv2.LINE_AA)
 
 
 def _draw_text(picture: Image, text: str, at: tuple[int, int], color: Color = WHITE, scale: float = LABEL_SCALE) -> None:

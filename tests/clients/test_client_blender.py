@@ -2,7 +2,9 @@
 
 import json
 import subprocess
+import sys
 import time
+import tomllib
 import zipfile
 from dataclasses import replace
 from pathlib import Path
@@ -111,9 +113,6 @@ def test_the_armature_follows_the_stream(tmp_path: Path) -> None:
 
 @pytest.mark.slow
 def test_the_extension_holds_what_its_manifest_names(tmp_path: Path) -> None:
-    import sys
-    import tomllib
-
     command = [sys.executable, str(CLIENTS / "blender" / "build.py"), str(tmp_path / "duocap_live.zip")]
     built = subprocess.run(command, capture_output=True, text=True, check=False)
     if built.returncode:

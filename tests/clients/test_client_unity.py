@@ -1,5 +1,6 @@
 """The Unity client under Mono: decodes our bytes, its axes and kinematics are ours mirrored; the rest of it compiles."""
 
+import base64
 import json
 import random
 import subprocess
@@ -60,8 +61,6 @@ def compiled(folder: Path, out: str, *arguments: str) -> Path:
 
 
 def test_decodes_and_computes_what_we_do(tmp_path: Path) -> None:
-    import base64
-
     mono = judges.program("mono")
     (tmp_path / "program.cs").write_text(PROGRAM, encoding="utf-8")
     program = compiled(tmp_path, "program.exe", "program.cs", *PURE)
@@ -89,17 +88,10 @@ def test_decodes_and_computes_what_we_do(tmp_path: Path) -> None:
     np.testing.assert_allclose(values[:, :3], UNITY.positions(p), atol=5e-6)
     theirs, ours = values[:, 3:], UNITY.quaternions(quaternion_from_matrix(G))
     np.testing.assert_allclose(np.abs((theirs * ours).sum(axis=1)), 1.0, atol=1e-5)
-    rest = compute_forward_kinematics(SUBJECT.skeleton, np.array(_tpose()), np.zeros(3))[1]
+    rest = SUBJECT.skeleton.rest_positions_m()
     assert float(words[3]) == pytest.approx(rest[0, 1] - rest[JOINTS.index("leftFoot"), 1], abs=1e-5)
     read, refused = (int(word) for word in lines[-1].split())
     assert read + refused == 2000 and refused > 500
-
-
-def _tpose() -> np.ndarray:
-    from database.geometry.rotations import rotvec_from_matrix
-    from database.geometry.skeleton import REFERENCE
-
-    return rotvec_from_matrix(np.swapaxes(REFERENCE, 1, 2))
 
 
 def test_all_of_it_compiles(tmp_path: Path) -> None:

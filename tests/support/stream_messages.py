@@ -1,5 +1,6 @@
 """One message of each topic, for tests: three joints, two markers, two cameras; and comparison of messages with arrays."""
 
+from collections.abc import Iterable
 from dataclasses import fields, is_dataclass, replace
 
 import msgpack
@@ -18,6 +19,7 @@ from stream.protocol.messages import (
     SkeletonMessage,
     StatusMessage,
 )
+from stream.recording.recorder import build_recording
 
 HALF = float(np.sqrt(0.5))
 SKELETON = SkeletonMessage(
@@ -77,7 +79,17 @@ CAMERA = CameraReading(
     np.array([0.0, -1.0, 3.0]),
 )
 RIG = RigMessage("s1", (CAMERA, replace(CAMERA, name="right", distortions=np.zeros(4))), True)
-MESSAGES: list[Message] = [SKELETON, RIG, POSE, STATUS, EVENT, replace(SKELETON, mass_kg=71.5), FORCED]
+WIDE = replace(CAMERA, distortions=np.array([-0.02, 0.006, -0.003, 0.0005]), fisheye=True)
+MARKERLESS = replace(POSE, landmarks=("nothing", None, "legs"), error_m=np.array([0.01, 0.02, 0.5], np.float32))
+UNROUND = replace(POSE, t_capture_ns=2**62, skew_ns=-(2**40) - 1, root_m=(0.1, 1.0 / 3.0, -99.7))  # no float32 has these
+MESSAGES: list[Message] = [SKELETON, RIG, POSE, STATUS, EVENT, replace(SKELETON, mass_kg=71.5), FORCED, MARKERLESS, UNROUND]
+MESSAGES.append(replace(RIG, cameras=(WIDE, *RIG.cameras[1:])))
+
+
+def record(messages: Iterable[tuple[int, Message]]) -> bytes:
+    """Return a recording of messages, each with its time [ns]."""
+    rows = ((encode_message(m), t_ns, m.seq if isinstance(m, PoseMessage) else 0) for t_ns, m in messages)
+    return build_recording({"subject": "Ann"}, rows)
 
 
 def same(first: object, second: object) -> bool:

@@ -11,7 +11,8 @@ from database.files.read import has_motion
 from database.files.retarget import NO_HINTS, ImportHints
 from database.marker_files.points import is_marker_file
 from stream.export.bvh import write_bvh
-from stream.take.read import RECORDING, read_take
+from stream.recording.folders import SUFFIX as RECORDING
+from stream.take.read import read_take
 from stream.take.take import cut_take
 
 SHORTEST_S = 0.1  # of a stretch in which somebody is tracked

@@ -126,7 +126,7 @@ class PosingScene:
             picture: its size and camera.
             body_m: place of the body, (3,) [m].
         """
-        self._world.floor = picture is None
+        self._world.show_floor(picture is None)
         self.board.hang(image, picture, body_m)
 
     def show_ghost(self, pose: StoredPose | None) -> None:

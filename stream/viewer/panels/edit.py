@@ -55,7 +55,9 @@ class EditPanel:
         self._span = gui.add_html("")
         ends = {IN: partial(self._mark, IN), OUT: partial(self._mark, OUT)}
         self._buttons(gui, "Span", {**ends, "All": self._mark}, "Keys I and O")
-        whole = {"Trim": self._trim, "Cut out": self._cut, "Split here": self._split}
+        trim, cut = partial(self._cut, Trim), partial(self._cut, Cut)
+        whole: dict[str, Callable[[], None]] = {"Trim": trim, "Cut out": cut}
+        whole["Split here"] = lambda: self._editor.split(self._cursor_s)
         self._buttons(gui, "Take", whole, "Keys T and X; the original stays")
         with gui.add_folder("Poses in the span"):
             self._window = gui.add_slider("Smooth [s]", 0.05, 1.0, 0.05, 0.2, hint="Width of the window; rest is smoothed more")
@@ -82,8 +84,8 @@ class EditPanel:
         commands = (
             ("The span begins here", "I", ends[IN], None),
             ("The span ends here", "O", ends[OUT], None),
-            ("Trim to the span", "T", self._trim, None),
-            ("Cut the span out", "X", self._cut, None),
+            ("Trim to the span", "T", trim, None),
+            ("Cut the span out", "X", cut, None),
             ("Keep the edit", "enter", editor.keep, None),
             ("Undo", "Z", editor.undo, "cmd/ctrl"),
             ("Redo", "Z", editor.redo, "cmd/ctrl+shift"),
@@ -152,19 +154,10 @@ class EditPanel:
         else:
             self.begin_s, self.end_s = 0.0, float("inf")
 
-    def _trim(self) -> None:
-        """Keep the span alone."""
-        self._editor.edit(Trim(self.begin_s, self.end_s))
+    def _cut(self, kind: type[Trim | Cut]) -> None:
+        """Keep the span alone, or take it out."""
+        self._editor.edit(kind(self.begin_s, self.end_s))
         self._mark()
-
-    def _cut(self) -> None:
-        """Take the span out."""
-        self._editor.edit(Cut(self.begin_s, self.end_s))
-        self._mark()
-
-    def _split(self) -> None:
-        """Split at the cursor."""
-        self._editor.split(self._cursor_s)
 
     def _smooth(self) -> None:
         """Smooth the span."""

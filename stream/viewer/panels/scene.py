@@ -13,19 +13,6 @@ from stream.viewer.scene.scenery import APART_M, SEEN_OPACITY, SceneItem, Scener
 from stream.viewer.view import AppSnapshot, PageActions
 from stream.web.widgets import on_user_input, set_values
 
-LABELS = {
-    SceneItem.BODY: "Body",
-    SceneItem.BONES: "Bones",
-    SceneItem.JOINTS: "Joints",
-    SceneItem.MARKERS: "Markers",
-    SceneItem.LABELS: "Names of markers",
-    SceneItem.TRAILS: "Trails",
-    SceneItem.CONTACTS: "Feet that touch the ground",
-    SceneItem.FORCES: "Forces of the ground",
-    SceneItem.CAMERAS: "Cameras",
-    SceneItem.FLOOR: "Floor",
-    SceneItem.AXES: "Axes",
-}
 CAMERA_LABELS = tuple(name.capitalize() for name in CAMERA_NAMES)
 ROW = 3  # buttons of cameras in a row
 OFF = (SceneItem.BONES, SceneItem.JOINTS, SceneItem.LABELS, SceneItem.AXES)  # at first
@@ -68,7 +55,7 @@ class ScenePanel:
                 self._listen(slider, lambda _: scenery.set_seen(*(float(each.value) for each in self._seen)))
             self._listen(gui.add_checkbox("Follow the performer", True), lambda on: setattr(scenery, "follow", on))
         with gui.add_folder("Show"):
-            boxes = {item: gui.add_checkbox(label, item not in OFF) for item, label in LABELS.items()}
+            boxes = {item: gui.add_checkbox(item, item not in OFF) for item in SceneItem}
             for item, box in boxes.items():
                 self._listen(box, partial(scenery.switch, item))
             self._forces = boxes[SceneItem.FORCES]

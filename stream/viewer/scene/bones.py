@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 from config.arrays import Floats
 from database.geometry.rotations import rotation_between
 from stream.export.mesh.mesh import compute_rest_positions_m
-from stream.protocol.joints import Joints, wxyz_from_matrix
+from stream.protocol.joints import Joints
 from stream.protocol.messages import PoseMessage, SkeletonMessage
 from stream.viewer.scene.body import Balls, NodePart, Skin, find_rest_joints
 from stream.viewer.scene.colors import DARK, GroundColors, compute_joint_colors
@@ -36,10 +36,6 @@ class Bones:
     joint: NDArray[np.int64]
     rotation: Floats
     length_m: Floats
-
-    def wxyz(self, joints: Joints) -> Floats:
-        """Return the orientation of each bone, as the rotation of the y axis, (B, 4)."""
-        return wxyz_from_matrix(joints.rotation[self.joint] @ self.rotation)
 
 
 def bones_from_skeleton(skeleton: SkeletonMessage) -> Bones:

@@ -20,13 +20,10 @@ from stream.protocol.joints import compute_pose_joints, wxyz_from_matrix
 from stream.protocol.messages import PoseMessage, RigMessage, SkeletonMessage, StatusMessage
 from stream.viewer.scene.colors import (
     CAMERA_COLORS,
+    DARK,
     EXCHANGED,
-    LEFT,
-    MIDDLE,
-    RIGHT,
     Color,
     choose_marker_color,
-    choose_side_color,
 )
 from stream.viewer.scene.framing import camera_from_reading
 from stream.viewer.videos import SeenPicture
@@ -38,7 +35,7 @@ FRUSTUM_M = 0.28
 NAME_UP_M = 0.16  # above a camera
 THICKNESS_PX = 2.0
 DETECTION: Color = (255, 255, 255)
-LANDMARK_COLORS = LandmarkColors(LEFT, RIGHT, MIDDLE, EXCHANGED)
+LANDMARK_COLORS = LandmarkColors(DARK.left, DARK.right, DARK.middle, EXCHANGED)
 
 
 @dataclass(frozen=True, slots=True)
@@ -99,7 +96,6 @@ class Cameras:
             )
         self._addresses: list[object] = [""] * len(self._nodes)
         self._previews = [CameraPreview() for _ in self._nodes]
-        self._on = True
         self._pictures = False
 
     def update_status(self, status: StatusMessage) -> None:
@@ -115,24 +111,13 @@ class Cameras:
         """Number of addresses and previews that were refused."""
         return sum(preview.n_malformed for preview in self._previews)
 
-    @property
-    def on(self) -> bool:
-        """Whether the cameras are shown."""
-        return self._on
-
-    @on.setter
-    def on(self, on: bool) -> None:
-        self._on = on
+    def show(self, on: bool) -> None:
+        """Show the cameras or hide them."""
         for node in (*self._nodes, *self._labels):
             node.visible = on
 
-    @property
-    def pictures(self) -> bool:
-        """Whether their pictures are wanted; while they are not, the cameras encode none."""
-        return self._pictures
-
-    @pictures.setter
-    def pictures(self, wanted: bool) -> None:
+    def want_pictures(self, wanted: bool) -> None:
+        """Have the cameras send pictures, or no longer: they encode none then."""
         if wanted != self._pictures:
             self._pictures = wanted
             self._subscribe()
@@ -182,7 +167,7 @@ class Cameras:
 
     def remove(self) -> None:
         """Remove the cameras from the scene and unsubscribe."""
-        self.pictures = False
+        self.want_pictures(False)
         for node in (*self._nodes, *self._labels):
             node.remove()
 
@@ -225,5 +210,5 @@ def _draw_bones(canvas: Image, skeleton: SkeletonMessage, joints_px: Floats) -> 
     """Draw the skeleton, left and right in their colours."""
     for joint, parent in enumerate(skeleton.parents):
         if parent >= 0 and is_drawable(joints_px[joint]) and is_drawable(joints_px[parent]):
-            color = choose_side_color(skeleton.names[joint])
+            color = DARK.side(skeleton.names[joint])
             cv2.line(canvas, round_to_pixel(joints_px[joint]), round_to_pixel(joints_px[parent]), color, 1, cv2.LINE_AA)

@@ -30,9 +30,6 @@ GREY: Color = (140, 140, 146)
 
 BODY: Color = (96, 150, 196)
 BODIES = (BODY, (190, 150, 120))  # of two takes at once
-LEFT: Color = SKY
-RIGHT: Color = ORANGE
-MIDDLE: Color = PURPLE
 CONTACT: Color = GREEN
 EXCHANGED: Color = (255, 64, 160)  # a limb that a picture has on the wrong side: unlike any side's, on any wall
 CAMERA_COLORS = (SKY, ORANGE, GREEN, PURPLE, YELLOW, VERMILION, BLUE, VIOLET)  # by their place in the rig
@@ -55,7 +52,7 @@ class GroundColors:
     bone: Color
 
     def side(self, name: str) -> Color:
-        """Return the colour of the trail of a joint by its side."""
+        """Return the colour of a joint by its side."""
         return self.left if name.startswith("left") else self.right if name.startswith("right") else self.middle
 
 
@@ -77,11 +74,6 @@ def choose_marker_color(marker: MarkerReading) -> Color:
     if marker.measured is not None or len(marker.cameras) > 1:
         return MEASURED
     return ONE_VIEW if marker.cameras else INFERRED
-
-
-def choose_side_color(name: str) -> Color:
-    """Return the colour of a joint's side."""
-    return LEFT if name.startswith("left") else RIGHT if name.startswith("right") else MIDDLE
 
 
 def compute_joint_colors(pose: PoseMessage) -> Colors:

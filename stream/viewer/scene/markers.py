@@ -44,15 +44,15 @@ class MarkerParts(NodePart):
         self._balls.show(self._position_m, self._colors, present)
 
 
-class Labels:
+class Labels(NodePart):
     """The names of the markers above them, and how many cameras see each; a message a marker, so off until asked for."""
 
     def __init__(self, scene: viser.SceneApi, name: str, skeleton: SkeletonMessage) -> None:
+        super().__init__(scene.add_frame(name, show_axes=False, visible=False))
         self._labels = {
-            marker: scene.add_label(f"{name}/{marker}", marker, visible=False, font_screen_scale=0.8, anchor="bottom-center")
+            marker: scene.add_label(f"{name}/{marker}", marker, font_screen_scale=0.8, anchor="bottom-center")
             for marker in skeleton.markers
         }
-        self._on = False
 
     def show(self, pose: PoseMessage, joints: Joints) -> None:
         """Move the names to the markers."""
@@ -64,22 +64,6 @@ class Labels:
                 text = f"{marker.name} ({len(marker.cameras)})"
                 if label.text != text:
                     label.text = text
-
-    @property
-    def on(self) -> bool:
-        """Whether they are shown."""
-        return self._on
-
-    @on.setter
-    def on(self, on: bool) -> None:
-        self._on = on
-        for label in self._labels.values():
-            label.visible = on
-
-    def remove(self) -> None:
-        """Remove the names from the scene."""
-        for label in self._labels.values():
-            label.remove()
 
 
 class Contacts(NodePart):

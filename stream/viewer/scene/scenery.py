@@ -38,19 +38,19 @@ ViewpointOf = Callable[[float], Viewpoint]  # by the aspect of the picture
 
 
 class SceneItem(StrEnum):
-    """An item that can be shown and hidden; the parts of a body are fields of StageOptions."""
+    """The items that can be shown and hidden, by their labels; the parts of a body are named as fields of StageOptions."""
 
-    BODY = "body"
-    BONES = "bones"
-    JOINTS = "joints"
-    MARKERS = "markers"
-    LABELS = "labels"
-    TRAILS = "trails"
-    CONTACTS = "contacts"
-    FORCES = "forces"
-    CAMERAS = "cameras"
-    FLOOR = "floor"
-    AXES = "axes"
+    BODY = "Body"
+    BONES = "Bones"
+    JOINTS = "Joints"
+    MARKERS = "Markers"
+    LABELS = "Names of markers"
+    TRAILS = "Trails"
+    CONTACTS = "Feet that touch the ground"
+    FORCES = "Forces of the ground"
+    CAMERAS = "Cameras"
+    FLOOR = "Floor"
+    AXES = "Axes"
 
 
 class Scenery:
@@ -66,7 +66,7 @@ class Scenery:
         self._options = StageOptions()
         self._apart_m = APART_M
         self._tracks: Sequence[ViewerTrack] = ()
-        self._stages: list[Stage | None] = []
+        self._stages: dict[int, Stage] = {}
         self._shown: list[PoseMessage | None] = []
         self._framed = False
         self._cursor_s = 0.0
@@ -83,9 +83,8 @@ class Scenery:
     def set_tracks(self, tracks: Sequence[ViewerTrack], *, keep_view: bool = False) -> None:
         """Show other tracks; the stage of the same performer is kept. keep_view: do not aim at the performer anew."""
         self._tracks = tracks
-        self._stages += [None] * (len(tracks) - len(self._stages))
-        for stage in self._stages[len(tracks) :]:
-            if stage is not None:
+        for n, stage in self._stages.items():
+            if n >= len(tracks):
                 stage.show(None)
         self._shown = [None] * len(tracks)
         self._framed = keep_view
@@ -94,9 +93,8 @@ class Scenery:
     def show(self, cursor_s: float) -> None:
         """Show a time of the tracks; items that are shown already are not sent again."""
         if not -1e-6 <= cursor_s - self._cursor_s <= JUMP_S:
-            for stage in self._stages:
-                if stage is not None:
-                    stage.trails.clear()
+            for stage in self._stages.values():
+                stage.trails.clear()
         self._cursor_s = cursor_s
         self._show_cameras()
         self._show_behind()
@@ -109,8 +107,8 @@ class Scenery:
                 self._stage(n, track.skeleton).show(pose)
                 if n == 0:
                     self._settle()
-            elif (stage := self._stages[n]) is not None:
-                stage.show(None)
+            elif n in self._stages:
+                self._stages[n].show(None)
 
     def switch(self, item: SceneItem, on: bool) -> None:
         """Show an item of the scene or hide it."""
@@ -121,9 +119,9 @@ class Scenery:
             self._floor_on = on
             self._hide_for_camera()
         elif item is SceneItem.AXES:
-            self._world.axes = on
+            self._world.show_axes(on)
         else:
-            self._options = replace(self._options, **{item.value: on})  # type: ignore[arg-type]
+            self._options = replace(self._options, **{item.name.lower(): on})  # type: ignore[arg-type]
             self._apply()
 
     def set_apart(self, apart_m: float) -> None:
@@ -161,7 +159,7 @@ class Scenery:
         """Have the cameras send pictures, or no longer."""
         self._pictures = wanted
         if self._cameras is not None:
-            self._cameras.pictures = wanted
+            self._cameras.want_pictures(wanted)
 
     def pictures(self) -> tuple[Image | None, ...]:
         """Return the cameras' newest pictures with the detections drawn in, by camera; None where there is none."""
@@ -175,7 +173,7 @@ class Scenery:
 
     def _stage(self, n: int, skeleton: SkeletonMessage) -> Stage:
         """Return the stage of a track; another skeleton gets a new one."""
-        stage = self._stages[n]
+        stage = self._stages.get(n)
         if stage is None or (stage.skeleton.hash, stage.skeleton.mass_kg) != (skeleton.hash, skeleton.mass_kg):
             if stage is not None:
                 stage.remove()
@@ -188,9 +186,8 @@ class Scenery:
 
     def _fit(self) -> None:
         """Set colours of the stages by the floor."""
-        for stage in self._stages:
-            if stage is not None:
-                stage.set_ground(self._world.ground)
+        for stage in self._stages.values():
+            stage.set_ground(self._world.ground)
 
     def _options_of(self, n: int) -> StageOptions:
         """Return the options of one stage."""
@@ -200,9 +197,8 @@ class Scenery:
 
     def _apply(self) -> None:
         """Apply the options to the stages."""
-        for n, stage in enumerate(self._stages):
-            if stage is not None:
-                stage.options = self._options_of(n)
+        for n, stage in self._stages.items():
+            stage.options = self._options_of(n)
 
     def _settle(self) -> None:
         """Aim at the performer at first, and follow afterwards."""
@@ -237,7 +233,7 @@ class Scenery:
             if self._cameras is not None:
                 self._cameras.remove()
             self._cameras = Cameras(self._server.scene, f"{WORLD}/cameras", track.rig)
-            self._cameras.pictures = self._pictures
+            self._cameras.want_pictures(self._pictures)
             self._hide_for_camera()
         self._rig = track.rig
         if track.status is not None:
@@ -247,9 +243,9 @@ class Scenery:
     def _hide_for_camera(self) -> None:
         """Hide floor and cameras, which would be before the picture, while the page looks through a camera."""
         free = self._behind.camera is None
-        self._world.floor = self._floor_on and free
+        self._world.show_floor(self._floor_on and free)
         if self._cameras is not None:
-            self._cameras.on = self._cameras_on and free
+            self._cameras.show(self._cameras_on and free)
 
     def _show_behind(self) -> None:
         """Show the picture of the camera that the page looks through."""

@@ -39,8 +39,8 @@ class WorldScenery:
         """Change between dark and light."""
         if dark != self.dark:
             self.dark = dark
-            shown, self._floor = self.floor, self._grid(self.ground)
-            self.floor = shown
+            shown, self._floor = self._floor.visible, self._grid(self.ground)
+            self._floor.visible = shown
             self._place_floor()
 
     def set_centre(self, centre_m: Floats) -> None:
@@ -54,22 +54,12 @@ class WorldScenery:
         """Move the floor with the world, modulo a section: its lines stand still in the world."""
         self._floor.position = -(self.centre_m % SECTION_M)
 
-    @property
-    def axes(self) -> bool:
-        """Whether the world's axes are shown."""
-        return bool(self._axes.visible)
-
-    @axes.setter
-    def axes(self, on: bool) -> None:
+    def show_axes(self, on: bool) -> None:
+        """Show the world's axes or hide them."""
         self._axes.visible = on
 
-    @property
-    def floor(self) -> bool:
-        """Whether the floor is shown."""
-        return bool(self._floor.visible)
-
-    @floor.setter
-    def floor(self, on: bool) -> None:
+    def show_floor(self, on: bool) -> None:
+        """Show the floor or hide it."""
         self._floor.visible = on
 
     def _grid(self, ground: GroundColors) -> viser.GridHandle:

@@ -2,7 +2,6 @@
 
 import time
 from collections.abc import Mapping
-from functools import partial
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -77,7 +76,7 @@ class CameraColumn:
         on_user_input(self._mode, self._change_mode)
         for slider in SLIDERS:
             handle = gui.add_slider(slider.label, slider.low, slider.high, slider.step, slider.low, hint=slider.hint)
-            on_user_input(handle, partial(self._change_slider, slider.key))
+            on_user_input(handle, lambda value, key=slider.key: self._request(key, float(value)))  # type: ignore[misc]
             self._sliders[slider.key] = handle
         row = gui.add_button_group("This camera", ("Learn background", "Reset"), hint="Learn it while nobody is in view")
         row.on_click(self._press)
@@ -178,10 +177,6 @@ class CameraColumn:
             is_auto = str(in_force.get(f"camera.{name}", AUTO)) == AUTO
             set_values(automatic, value=is_auto)
             set_values(number, disabled=is_auto, value=float(details[name]))
-
-    def _change_slider(self, key: str, value: float) -> None:
-        """Request what a user moved a slider to."""
-        self._request(key, float(value))
 
     def _change_late(self, late_ms: float) -> None:
         """Have the camera's stamps taken to be as late as a user says."""

@@ -14,24 +14,23 @@ from reconstruct.pose import TrackingState
 from stream.edit.edits import Cut, Edit, Fill, Relabel, Smooth, SpanFill, Trim, apply_edit, split_recording, write_edited
 from stream.edit.files import delete_take, name_edited_file, rename_take, restore_take
 from stream.edit.motion import read_poses
-from stream.protocol.codec import encode_message
-from stream.protocol.messages import Message, PoseMessage
-from stream.recording.recorder import RecordingError, build_recording
+from stream.protocol.messages import Message
+from stream.recording.recorder import RecordingError
 from stream.recording.recording import Recording, open_recording, open_recording_bytes
+from tests.support.stream_messages import record
 from tests.support.viewer.stage_motion import performer, poses_of, skeleton_and_rig
 from tests.support.viewer.walking_stream import performance
 
 SECONDS, HZ = 2.0, 60
 
 
-def record(messages: list[tuple[int, Message]]) -> Recording:
-    rows = [(encode_message(m), t_ns, m.seq if isinstance(m, PoseMessage) else 0) for t_ns, m in messages]
-    return open_recording_bytes(build_recording({"subject": "Ann"}, rows), Path("walk.mcap"))
+def opened(messages: list[tuple[int, Message]]) -> Recording:
+    return open_recording_bytes(record(messages), Path("walk.mcap"))
 
 
 @pytest.fixture(scope="module")
 def walk() -> Recording:
-    return record(performance("s1", SECONDS))
+    return opened(performance("s1", SECONDS))
 
 
 @pytest.fixture(scope="module")
@@ -39,7 +38,7 @@ def demo() -> Recording:
     """Two seconds of the demo's performer, with true poses."""
     skeleton, rig = skeleton_and_rig(performer())
     poses = [replace(pose, t_publish_ns=pose.t_capture_ns) for pose in poses_of(performer(), 3.0, SECONDS)]
-    return record([(0, skeleton), (0, rig), *((pose.t_publish_ns, pose) for pose in poses)])
+    return opened([(0, skeleton), (0, rig), *((pose.t_publish_ns, pose) for pose in poses)])
 
 
 def moved(demo: Recording, places_m: np.ndarray, lost: np.ndarray) -> Recording:
@@ -48,7 +47,7 @@ def moved(demo: Recording, places_m: np.ndarray, lost: np.ndarray) -> Recording:
         replace(pose, root_m=tuple(place.tolist()), state=TrackingState.LOST if gone else pose.state)
         for pose, place, gone in zip(demo.poses, places_m, lost, strict=True)
     ]
-    return record([(0, demo.skeleton), *((pose.t_publish_ns, pose) for pose in poses)])
+    return opened([(0, demo.skeleton), *((pose.t_publish_ns, pose) for pose in poses)])
 
 
 def payloads(recording: Recording) -> list[bytes]:

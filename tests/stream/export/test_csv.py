@@ -1,19 +1,15 @@
-"""CSV: names, states and metres; and all text formats are written whole or not at all."""
+"""CSV: names, states and metres."""
 
 import csv
 import io
 from dataclasses import replace
-from pathlib import Path
 
 import numpy as np
 import pytest
 
-from config.errors import FileFormatError
 from config.joints import JOINT_INDEX
 from reconstruct.pose import TrackingState
-from stream.export.bvh import write_bvh
-from stream.export.csv import format_csv, write_csv
-from stream.export.trc import write_trc
+from stream.export.csv import format_csv
 from tests.support.files.takes import take
 
 
@@ -34,11 +30,3 @@ def test_csv_tells_how_far_off_joints_may_be() -> None:
     rows = list(csv.DictReader(io.StringIO(format_csv(replace(motion, error_m=error_m)))))
     assert [row["leftFoot.error"] for row in rows] == ["", "0.0120", "0.0200"]
     assert rows[1]["hips.x"] == list(csv.DictReader(io.StringIO(format_csv(motion))))[1]["hips.x"]
-
-
-def test_writers_leave_nothing_half_written(tmp_path: Path) -> None:
-    for write in (write_bvh, write_trc, write_csv):
-        write(tmp_path / "motion.out", take(2))
-        with pytest.raises(FileFormatError, match="existing folder"):
-            write(tmp_path / "absent" / "motion.out", take(2))
-    assert [file.name for file in tmp_path.iterdir()] == ["motion.out"]

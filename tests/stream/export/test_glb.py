@@ -76,12 +76,6 @@ def test_keys_are_at_the_frames_own_times_and_lost_frames_have_none(motion: Take
     assert len(glb.tree["animations"][0]["channels"]) == N_JOINTS + 1
 
 
-def test_over_a_lost_stretch_the_hips_go_straight(motion: Take, glb: GltfFile) -> None:
-    before, after = motion.seconds[19], motion.seconds[26]
-    middle = glb.world(0.5 * (before + after))["hips"][0]
-    np.testing.assert_allclose(middle, 0.5 * (motion.root_m[19] + motion.root_m[26]), atol=1e-6)
-
-
 def test_neighbouring_quaternions_are_on_one_side() -> None:
     spinning = dance()
     rotvec = spinning.rotvec.copy()
@@ -155,11 +149,6 @@ def test_a_take_that_is_lost_throughout_is_refused() -> None:
 def test_frames_closer_than_a_float_tells_become_one_key() -> None:
     seconds = np.array([0.0, 50_000.0, 50_000.0005, 50_000.1])  # floats are 0.004 s apart there
     np.testing.assert_array_equal(sample_keys(take(4, seconds)).seconds, [0.0, 50_000.0, 50_000.1])
-
-
-def test_the_same_take_gives_the_same_bytes(motion: Take, tmp_path: Path) -> None:
-    write_glb(tmp_path / "a.glb", motion)
-    assert (tmp_path / "a.glb").read_bytes() == encode_glb(dance())
 
 
 VALIDATE = """

@@ -4,9 +4,7 @@ import pytest
 
 from reconstruct.models.style.synthesis.synthesizer import Synthesizer
 from reconstruct.posing.style import StylePoser
-from stream.posing.document import (
-    Document,
-)
+from stream.posing.document import Document
 from stream.posing.model import PosingModel
 from stream.posing.session import PosingSession
 from tests.support.style_posers import style_of

@@ -1,6 +1,6 @@
 """The posing page through viser's own socket, without a browser: drags, bad requests, keys, sessions, the stream."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -34,7 +34,7 @@ from stream.publish.subscriber import Subscriber
 from stream.web.server import open_server
 from tests.support.ports import free_port
 from tests.support.style_posers import style_of
-from tests.support.waiting import wait_until
+from tests.support.viewer.pages import updated
 
 HAND = JOINT_INDEX["leftHand"]
 IDENTITY = (1.0, 0.0, 0.0, 0.0)
@@ -47,11 +47,6 @@ def model() -> PosingModel:
     return PosingModel(
         "style", StylePoser(synthesizer), ("wave", "squat"), lambda shares: StylePoser(synthesizer.with_shares(shares))
     )
-
-
-@pytest.fixture
-def saved() -> list[Document]:
-    return []
 
 
 @pytest.fixture
@@ -70,10 +65,6 @@ def app(model: PosingModel, saved: list[Document], publisher: PosePublisher) -> 
     opened = PosingApp(open_server("127.0.0.1", free_port(), "test"), PosingSession(model, save=saved.append), options)
     yield opened
     opened.close()
-
-
-def updated(app: PosingApp, condition: Callable[[], bool]) -> None:
-    wait_until(lambda: app.update() or condition(), pause_s=0.0)
 
 
 class Page:

@@ -19,7 +19,7 @@ from stream.posing.document import (
 )
 from stream.posing.picture import decode_picture, pack_picture_file, shrink_picture, unpack_picture
 from stream.posing.session import PosingSession
-from stream.posing.session_file import format_posing_session, posing_session_from_text, read_posing_session, write_posing_session
+from stream.posing.session_file import format_posing_session, posing_session_from_bytes, read_posing_session, write_posing_session
 
 
 def test_a_session_is_read_as_it_was_written(session: PosingSession, tmp_path: Path) -> None:
@@ -60,7 +60,7 @@ def test_a_picture_is_kept_with_its_camera(session: PosingSession, tmp_path: Pat
     ):
         assert old in text
         with pytest.raises(PosingError, match="damaged"):
-            posing_session_from_text(text.replace(old, new), "a.json")
+            posing_session_from_bytes(text.replace(old, new).encode(), "a.json")
 
 
 def test_a_damaged_session_is_refused_in_one_line(tmp_path: Path) -> None:
@@ -83,7 +83,7 @@ def test_a_damaged_session_is_refused_in_one_line(tmp_path: Path) -> None:
     for words, texts in damaged.items():
         for each in texts:
             with pytest.raises(PosingError, match=words) as error:
-                posing_session_from_text(each, "a.json")
+                posing_session_from_bytes(each.encode(), "a.json")
             assert "\n" not in str(error.value) and str(error.value).startswith("a.json: ")
     with pytest.raises(PosingError, match="no such file"):
         read_posing_session(tmp_path / "none.json")

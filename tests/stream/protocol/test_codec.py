@@ -1,20 +1,19 @@
 """The stream's bytes: the layout that docs/messages.md explains, exact round trips, and one error for anything malformed."""
 
 import re
-from dataclasses import fields, replace
+from dataclasses import fields
 from pathlib import Path
+from typing import Any
 
 import msgpack
 import numpy as np
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
 from capture.sockets.wire import MalformedMessageError
 from reconstruct.pose import TrackingState
 from stream.protocol.codec import TOPIC_OF, decode_message, encode_message
 from stream.protocol.messages import CameraReading, MarkerReading, Message, PoseMessage, RigMessage
-from tests.support.stream_messages import EVENT, FORCED, HALF, MESSAGES, POSE, RIG, SKELETON, STATUS, changed, same
+from tests.support.stream_messages import EVENT, FORCED, MESSAGES, POSE, RIG, SKELETON, STATUS, changed, same
 
 
 @pytest.mark.parametrize("message", MESSAGES, ids=lambda m: type(m).__name__)
@@ -22,72 +21,41 @@ def test_round_trip(message: Message) -> None:
     assert same(decode_message(encode_message(message)), message)
 
 
-def test_a_fisheye_comes_through() -> None:
-    """And a camera without the key is none."""
-    wide = replace(RIG.cameras[0], distortions=np.array([-0.02, 0.006, -0.003, 0.0005]), fisheye=True)
-    message = replace(RIG, cameras=(wide, *RIG.cameras[1:]))
-    assert same(decode_message(encode_message(message)), message)
-    assert "fisheye" not in msgpack.unpackb(encode_message(RIG).partition(b" ")[2])["cameras"][0]
-    short = replace(RIG, cameras=(replace(wide, distortions=np.zeros(5)), *RIG.cameras[1:]))
-    with pytest.raises(MalformedMessageError, match="4 distortions"):
-        decode_message(encode_message(short))
+def content_of(message: Message) -> dict[str, Any]:
+    return dict(msgpack.unpackb(encode_message(message).partition(b" ")[2]))
 
 
-def test_pose_layout_is_the_one_other_languages_read() -> None:
-    topic, _, body = encode_message(POSE).partition(b" ")
-    content = msgpack.unpackb(body)
-    assert topic == b"pose" and body[0] & 0xF0 in (0x80, 0xD0)
-    assert content["rotations_xyzw"][16:32] == np.array([HALF, 0, 0, HALF], "<f4").tobytes()
-    assert content["joint_source"] == b"\x00\x01\x02" and len(content["confidence"]) == 12
-    assert content["root_m"] == [0.125, 1.0, -2.5] and content["schema"] == 1
-    assert content["markers"][1] == {
-        "name": "left_hand",
-        "xyz": [1.0, 0.0, 0.0],
-        "residual": None,
-        "cameras": [1],
-        "measured": None,
-    }
-    assert set(content) == {item.name for item in fields(POSE)} - {
-        "ground_forces",
-        "error_m",
-        "views",
-        "landmarks",
-        "props",
-    }  # absent where unknown
-    foot = msgpack.unpackb(encode_message(FORCED).partition(b" ")[2])["ground_forces"][1]
+def test_what_is_unknown_is_absent() -> None:
+    assert "fisheye" not in content_of(RIG)["cameras"][0]
+    absent = {"ground_forces", "error_m", "views", "landmarks", "props"}
+    assert set(content_of(POSE)) == {item.name for item in fields(POSE)} - absent
+    foot = content_of(FORCED)["ground_forces"][1]
     assert foot == {"joint": "rightFoot", "force_n": [0.0] * 3, "center_m": None, "moment_nm": [0.0] * 3}
 
 
 @pytest.mark.parametrize(
     "camera",
-    [{"size": [640]}, {"size": [0, 480]}, {"matrix": [[1.0, 0, 0]]}, {"distortions": [0.0]}, {"rotation": [0.0, np.nan, 0]}],
+    [
+        {"size": [640]},
+        {"size": [0, 480]},
+        {"matrix": [[1.0, 0, 0]]},
+        {"distortions": [0.0]},
+        {"rotation": [0.0, np.nan, 0]},
+        {"fisheye": True},  # of five distortions
+    ],
     ids=str,
 )
 def test_a_camera_that_cannot_be_is_refused(camera: dict[str, object]) -> None:
-    content = msgpack.unpackb(encode_message(RIG).partition(b" ")[2])["cameras"][0]
+    content = content_of(RIG)["cameras"][0]
     assert isinstance(decode_message(changed(RIG, cameras=[content])), RigMessage)
     with pytest.raises(MalformedMessageError):
         decode_message(changed(RIG, cameras=[{**content, **camera}]))
 
 
 def test_skeleton_layout() -> None:
-    content = msgpack.unpackb(encode_message(SKELETON).partition(b" ")[2])
+    content = content_of(SKELETON)
     assert content["offsets_m"][1] == [0.0, 0.1, 0.02] and content["parents"] == [-1, 0, 0]
     assert (content["units"], content["handedness"], content["up"], content["quaternion"]) == ("m", "right", "Y", "xyzw")
-
-
-def test_what_landmarks_have_exchanged_arrives() -> None:
-    pose = replace(POSE, landmarks=("nothing", None, "legs"))
-    assert same(decode_message(encode_message(pose)), pose)
-    for broken in ([1], "legs", ["nothing"] * 9):
-        with pytest.raises(MalformedMessageError):
-            decode_message(changed(pose, landmarks=broken))
-
-
-def test_expected_errors_arrive_and_are_absent_where_unknown() -> None:
-    pose = replace(POSE, error_m=np.array([0.01, 0.02, 0.5], np.float32))
-    assert same(decode_message(encode_message(pose)), pose)
-    assert b"error_m" in encode_message(pose) and b"error_m" not in encode_message(POSE)
 
 
 def test_keys_of_the_future_are_ignored_and_another_schema_is_not() -> None:
@@ -119,6 +87,7 @@ def test_keys_of_the_future_are_ignored_and_another_schema_is_not() -> None:
         changed(POSE, confidence=[1.0, 1.0, 1.0]),
         changed(POSE, joint_source=b"\0"),
         changed(POSE, error_m=b"\0" * 4),
+        *(changed(POSE, landmarks=broken) for broken in ([1], "legs", ["nothing"] * 9)),
         changed(POSE, error_m=np.full(3, -0.1, "<f4").tobytes()),
         changed(POSE, markers=[3]),
         changed(POSE, markers=[{"name": "a", "xyz": [0, 0, 0], "residual": float("inf"), "cameras": [0]}]),
@@ -133,28 +102,6 @@ def test_keys_of_the_future_are_ignored_and_another_schema_is_not() -> None:
     ],
 )
 def test_malformed_messages_are_rejected(payload: bytes) -> None:
-    with pytest.raises(MalformedMessageError):
-        decode_message(payload)
-
-
-@given(st.integers(0, 2**62), st.tuples(*[st.floats(-100, 100)] * 3), st.integers(-(2**40), 2**40))
-def test_numbers_of_a_pose_arrive_exactly(t_ns: int, root: tuple[float, float, float], skew_ns: int) -> None:
-    pose = replace(POSE, t_capture_ns=t_ns, root_m=root, skew_ns=skew_ns)
-    assert same(decode_message(encode_message(pose)), pose)
-
-
-@pytest.mark.parametrize(
-    "payload",
-    [
-        b"pose " + b"\x81\xa1a" * 5000,  # nested more deeply than Python recurses
-        b"pose " + b"\xdf\xff\xff\xff\xff",  # a map of four billion
-        b"status " + b"\xc7\xff\x05" + bytes(255),  # an extension type
-        b"event " + b"\x81\xd6\xff\x00\x00\x00\x00\x00",  # a time stamp for a key
-        b"skeleton " + bytes(2 << 20),
-    ],
-    ids=["deep", "long", "extension", "timestamp", "large"],
-)
-def test_hostile_payloads_are_refused(payload: bytes) -> None:
     with pytest.raises(MalformedMessageError):
         decode_message(payload)
 

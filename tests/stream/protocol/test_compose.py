@@ -35,19 +35,15 @@ def test_message_rotations_rebuild_the_pose_in_plain_kinematics() -> None:
 
 
 def test_message_carries_provenance_and_markers() -> None:
-    message = compose_pose_message(fakes.pose(5, 1000, np.zeros(3), skew_ns=-7), SKELETON, "run", 9, 2000)
+    pose = replace(fakes.pose(5, 1000, np.zeros(3), skew_ns=-7), point_m=np.array([[1.0, 2.0, 3.004], [9.0, 9.0, 9.0]]))
+    message = compose_pose_message(pose, SKELETON, "run", 9, 2000)
     assert (message.session, message.seq, message.t_capture_ns, message.t_publish_ns) == ("run", 9, 1000, 2000)
     assert (message.skew_ns, message.state, message.hash) == (-7, "tracking", SKELETON.hash)
     chest, hand = message.markers
     assert (chest.name, chest.xyz, chest.residual, chest.cameras) == ("chest", (1.0, 2.0, 3.0), 0.004, (0, 1))
     assert (hand.name, hand.xyz, hand.residual, hand.cameras) == ("hand", (4.0, 5.0, 6.0), None, (1,))
-    assert message.confidence.tolist() == [0.75] * N_JOINTS and message.latency_ns == {"solve": 1000}
-
-
-def test_message_has_markers_where_they_were_measured() -> None:
-    pose = replace(fakes.pose(5, 1000, np.zeros(3)), point_m=np.array([[1.0, 2.0, 3.004], [9.0, 9.0, 9.0]]))
-    chest, hand = compose_pose_message(pose, SKELETON, "run", 9, 2000).markers
     assert chest.measured == (1.0, 2.0, 3.004) and hand.measured is None  # the hand's point was not measured
+    assert message.confidence.tolist() == [0.75] * N_JOINTS and message.latency_ns == {"solve": 1000}
 
 
 def test_a_marker_names_every_camera_that_saw_it() -> None:

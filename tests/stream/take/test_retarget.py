@@ -7,8 +7,8 @@ from config.joints import JOINT_INDEX
 from database.builtin import build_person_skeleton, make_builtin_clip
 from database.geometry.skeleton import Skeleton
 from stream.take.read import take_from_clip
-from stream.take.retarget import measure_hips_height_m, retarget_take
-from stream.take.take import prepare_for_engine
+from stream.take.retarget import retarget_take
+from stream.take.take import measure_hips_height_m, prepare_for_engine
 from tests.stream.export.test_glb import dance
 
 

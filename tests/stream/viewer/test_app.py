@@ -1,6 +1,5 @@
 """The viewer's app against a real stream: it waits, shows, outlives the stream's end and a new session, and is served safely."""
 
-from collections.abc import Callable
 from dataclasses import replace
 
 import pytest
@@ -10,13 +9,9 @@ from stream.viewer.feed import SILENT_NS, LiveFeed
 from stream.web.server import open_server
 from tests.support.kept import Kept
 from tests.support.stream_messages import POSE, STATUS
+from tests.support.viewer.pages import updated
 from tests.support.viewer.walking_stream import WalkingStream
-from tests.support.waiting import wait_until
 from tools.viewer import read_dark_preference
-
-
-def updated(app: App, condition: Callable[[], bool]) -> None:
-    wait_until(lambda: app.update() or condition(), pause_s=0.0)
 
 
 def test_the_app_waits_shows_and_goes_on_with_a_new_session(port: int, kept: Kept) -> None:

@@ -7,14 +7,12 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from stream.protocol.codec import encode_message
-from stream.protocol.messages import PoseMessage
-from stream.recording.recorder import build_recording
 from stream.recording.recording import open_recording
 from stream.viewer.app import App, EditedTake
 from stream.viewer.takes import TakeFeed
 from stream.web.server import open_server
 from tests.support.ports import free_port
+from tests.support.stream_messages import record
 from tests.support.viewer.browser import Browser
 from tests.support.viewer.pages import turned
 from tests.support.viewer.walking_stream import performance
@@ -53,8 +51,7 @@ class EditorPage:
 @pytest.fixture
 def page(chromium: str, tmp_path: Path) -> Iterator[EditorPage]:
     take = tmp_path / "walk.mcap"
-    rows = [(encode_message(m), t_ns, m.seq if isinstance(m, PoseMessage) else 0) for t_ns, m in performance("s1", 2.0)]
-    take.write_bytes(build_recording({"subject": "Ann"}, rows))
+    take.write_bytes(record(performance("s1", 2.0)))
     app = App(open_server("127.0.0.1", free_port(), "duocap"), TakeFeed([take]), True, 33.0, edited=EditedTake(take))
     with turned(app), Browser(chromium, SIZE) as browser:
         browser.open(f"http://127.0.0.1:{app.server.get_port()}")

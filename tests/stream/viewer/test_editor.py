@@ -7,15 +7,12 @@ from pathlib import Path
 import pytest
 
 from stream.edit.edits import Cut, Relabel, Smooth, Trim
-from stream.protocol.codec import encode_message
-from stream.protocol.messages import PoseMessage
-from stream.recording.recorder import build_recording
 from stream.recording.recording import open_recording
-from stream.viewer.compare import compare_at, compare_takes
 from stream.viewer.editor import TakeEditor
-from stream.viewer.panels.graphs import MARKERS, build_graph_table
+from stream.viewer.panels.graphs import MARKERS, build_graph_table, compare_at, compare_takes
 from stream.viewer.takes import TakeFeed
 from stream.viewer.view import PageActions
+from tests.support.stream_messages import record
 from tests.support.viewer.walking_stream import performance
 
 
@@ -42,8 +39,7 @@ class Edited:
 @pytest.fixture
 def edited(tmp_path: Path) -> Iterator[Edited]:
     file = tmp_path / "walk.mcap"
-    rows = [(encode_message(m), t_ns, m.seq if isinstance(m, PoseMessage) else 0) for t_ns, m in performance("s1", 2.0)]
-    file.write_bytes(build_recording({"subject": "Ann"}, rows))
+    file.write_bytes(record(performance("s1", 2.0)))
     made = Edited(file)
     yield made
     made.feed.close()

@@ -1,6 +1,5 @@
 """Recordings in the viewer: two begin together, poses are shown at once, figures follow, damaged poses are left out."""
 
-import time
 from dataclasses import replace
 from pathlib import Path
 
@@ -9,7 +8,7 @@ import pytest
 
 from config.errors import DuocapError
 from stream.protocol.codec import encode_message
-from stream.recording.recorder import Recorder
+from stream.recording.recorder import build_recording
 from stream.take.ground import forces_from_points
 from stream.take.recorded import write_recording
 from stream.viewer.app import App
@@ -19,20 +18,17 @@ from stream.viewer.view import AppSnapshot
 from stream.web.server import open_server
 from tests.support.files.takes import take
 from tests.support.kept import Kept
+from tests.support.stream_messages import record
 from tests.support.viewer.walking_stream import performance
 
 
-def record(file: Path, session: str, seconds: float) -> Path:
-    recorder = Recorder(file, {"subject": "Ann"})
-    for t_ns, message in performance(session, seconds):
-        recorder.write(encode_message(message), t_ns)
-        time.sleep(0.0005)
-    recorder.close()
+def recorded(file: Path, session: str, seconds: float) -> Path:
+    file.write_bytes(record(performance(session, seconds)))
     return file
 
 
 def test_two_recordings_are_laid_on_each_other_by_their_beginnings(tmp_path: Path, kept: Kept) -> None:
-    feed = TakeFeed([record(tmp_path / "a.mcap", "a", 1.5), record(tmp_path / "b.mcap", "b", 0.75)])
+    feed = TakeFeed([recorded(tmp_path / "a.mcap", "a", 1.5), recorded(tmp_path / "b.mcap", "b", 0.75)])
     assert [track.title for track in feed.tracks] == ["a", "b"]
     assert feed.span.end_s == pytest.approx(89 / 60, abs=0.02) and not feed.span.grows
     late = [track.pose_at(1.4) for track in feed.tracks]
@@ -45,7 +41,7 @@ def test_two_recordings_are_laid_on_each_other_by_their_beginnings(tmp_path: Pat
 
 
 def test_a_recording_is_there_at_once_and_its_figures_come_bit_by_bit(tmp_path: Path) -> None:
-    feed = TakeFeed([record(tmp_path / "a.mcap", "a", 2.5)])
+    feed = TakeFeed([recorded(tmp_path / "a.mcap", "a", 2.5)])
     (track,) = feed.tracks
     assert feed.span.end_s == pytest.approx(149 / 60, abs=0.02) and track.session == "a" and not track.meter.samples
     assert {run.state for run in track.history.runs} == {"tracking"}
@@ -61,10 +57,9 @@ def test_a_recording_is_there_at_once_and_its_figures_come_bit_by_bit(tmp_path: 
 
 
 def test_poses_that_cannot_be_read_are_passed_over(tmp_path: Path) -> None:
-    recorder = Recorder(tmp_path / "torn.mcap", {"subject": "Ann"})
-    for n, (t_ns, message) in enumerate(performance("a", 0.5)):
-        recorder.write(b"pose " + b"\xff" * 9 if n == 12 else encode_message(message), t_ns)
-    recorder.close()
+    payloads = [(encode_message(message), t_ns, n) for n, (t_ns, message) in enumerate(performance("a", 0.5))]
+    payloads[12] = (b"pose " + b"\xff" * 9, *payloads[12][1:])
+    (tmp_path / "torn.mcap").write_bytes(build_recording({}, payloads))
     feed = TakeFeed([tmp_path / "torn.mcap"])
     assert len(feed.tracks[0].history) == 29
     assert all(feed.tracks[0].pose_at(n / 60) is not None for n in range(30))

@@ -12,7 +12,7 @@ from database.geometry.kinematics import charted_from_local, compute_forward_kin
 from database.geometry.rotations import matrix_from_rotvec
 from stream.protocol.compose import compose_pose_message, compose_skeleton_message
 from stream.protocol.messages import PoseMessage
-from stream.vmc.composer import Composer, Heartbeat, convert_to_unity_positions, convert_to_unity_quaternions, list_sent_bones
+from stream.vmc.composer import Composer, Heartbeat, list_sent_bones
 from stream.vmc.datagrams import MAX_DATAGRAM_BYTES
 from tests.support.axes import UNITY
 from tests.support.fakes import pose as fake_pose
@@ -56,12 +56,6 @@ def assert_same_body(datagrams: list[bytes], rotvec: np.ndarray, root_m: np.ndar
         joint = JOINT_INDEX[name[0].lower() + name[1:]]
         np.testing.assert_allclose(place, UNITY.positions(p[joint]), atol=1e-6)
         np.testing.assert_allclose(rotation, M @ G[joint] @ M, atol=2e-6)
-
-
-def test_unitys_axes_are_those_of_the_conventions() -> None:
-    positions, quaternions = np.random.default_rng(3).normal(size=(2, 5, 4))
-    np.testing.assert_allclose(convert_to_unity_positions(positions[:, :3]), UNITY.positions(positions[:, :3]))
-    np.testing.assert_allclose(convert_to_unity_quaternions(quaternions), UNITY.quaternions(quaternions))
 
 
 def test_golden_bytes_of_a_bone_and_of_a_bundle() -> None:

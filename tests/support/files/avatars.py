@@ -13,7 +13,7 @@ from database.geometry.rotations import matrix_from_rotvec, rotvec_from_matrix
 from database.geometry.skeleton import REFERENCE
 from stream.export.gltf import ARRAY_BUFFER, ELEMENT_ARRAY_BUFFER, GltfDocument
 from stream.export.mesh.mesh import build_body_mesh
-from stream.take.retarget import measure_hips_height_m
+from stream.take.take import measure_hips_height_m
 
 
 @dataclass(frozen=True)

@@ -1,9 +1,11 @@
 """Pages of the tests that go on by themselves: an app is turned in a thread, as a program turns it."""
 
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Protocol, TypeVar
+
+from tests.support.waiting import wait_until
 
 
 class Turns(Protocol):
@@ -15,6 +17,11 @@ class Turns(Protocol):
 
 
 App = TypeVar("App", bound=Turns)
+
+
+def updated(app: Turns, condition: Callable[[], bool]) -> None:
+    """Turn an app until a condition holds."""
+    wait_until(lambda: app.update() or condition(), pause_s=0.0)
 
 
 @contextmanager

@@ -16,7 +16,7 @@ from database.geometry.rotations import matrix_from_quaternion
 from reconstruct.pose import TrackingState
 from stream.protocol.messages import MarkerReading, StatusMessage
 from stream.viewer.scene.cameras import Cameras, draw_overlay, frustum_from_camera
-from stream.viewer.scene.colors import EXCHANGED, LEFT, MEASURED
+from stream.viewer.scene.colors import DARK, EXCHANGED, MEASURED
 from stream.viewer.scene.framing import camera_from_reading
 from stream.viewer.scene.picture_plane import compute_picture_plane, compute_undistortion
 from stream.viewer.videos import SeenPicture
@@ -65,7 +65,7 @@ def test_landmarks_of_a_recorded_picture_are_drawn_as_the_pose_believes_them(ser
     lost = replace(POSE, state=TrackingState.LOST, markers=markers, landmarks=("nothing", "legs"))  # no body is drawn
     picture = SeenPicture(np.full((SIZE[1], SIZE[0], 3), 90, np.uint8), landmarks=Landmarks(px, np.ones(33), 1.0))
     x, y = px[LANDMARK_INDEX["left_knee"]].astype(int)
-    assert [tuple(cameras.draw_on(picture, n, SKELETON, lost)[y, x].tolist()) for n in (0, 1)] == [LEFT, EXCHANGED]
+    assert [tuple(cameras.draw_on(picture, n, SKELETON, lost)[y, x].tolist()) for n in (0, 1)] == [DARK.left, EXCHANGED]
 
 
 CORNERS = ((0.0, 0.0), (1.0, 0.0), (0.0, 1.0), (0.7, 0.3))
@@ -77,7 +77,7 @@ def test_pictures_come_from_all_cameras_while_wanted(server: viser.ViserServer, 
     cameras = Cameras(server.scene, "/world/cameras", replace(RIG, cameras=(RIG.cameras * 2)[:n_cameras]))
     cameras.update_status(status(tuple(publisher.address for publisher in publishers)))
     assert not publishers[0].wanted and cameras.picture(0) is None
-    cameras.pictures = True
+    cameras.want_pictures(True)
     index = itertools.count(1)
 
     def shown() -> bool:
@@ -99,7 +99,7 @@ def test_pictures_come_from_all_cameras_while_wanted(server: viser.ViserServer, 
     assert len({node.color for node in nodes}) == n_cameras
     labels = [server.scene.get_handle_by_name(f"/world/cameras/{name}_name") for name in names]
     assert [label.text for label in labels] == list(names)
-    cameras.pictures = False
+    cameras.want_pictures(False)
     assert cameras.picture(0) is None
     wait_until(lambda: not publishers[0].wanted)
     cameras.remove()
@@ -109,7 +109,7 @@ def test_pictures_come_from_all_cameras_while_wanted(server: viser.ViserServer, 
 
 def test_nonsense_and_addresses_of_other_machines_are_not_looked_at(server: viser.ViserServer) -> None:
     cameras = Cameras(server.scene, "/world/cameras", RIG)
-    cameras.pictures = True
+    cameras.want_pictures(True)
     foreign = ("tcp://10.0.0.1:5000", "tcp://127.0.0.1.evil.example:5000")  # of other machines
     for address in ("nonsense", 7, None, {"a": 1}, "file:///etc/passwd", "tcp://", *foreign):
         cameras.update_status(status((address,)))

@@ -11,7 +11,6 @@ from stream.viewer.scene.framing import (
     camera_from_reading,
     compute_facing_direction,
     compute_first_viewpoint,
-    compute_view_distance_m,
     compute_viewpoint,
     is_view_covered,
     viewpoint_from_camera,
@@ -43,12 +42,6 @@ def test_no_camera_stands_before_the_eye_at_first() -> None:
     assert not any(is_view_covered(look, place, 1.33) for place in places)
     assert is_view_covered(look, look.position + 0.2 * (look.look_at - look.position), 1.33)
     assert not is_view_covered(look, look.look_at, 1.33) and not is_view_covered(look, 2 * look.position - look.look_at, 1.33)
-
-
-def test_a_narrow_picture_is_taken_from_farther_away() -> None:
-    assert compute_view_distance_m(0.5, 2.0, 2.0) == pytest.approx(
-        2.0 * compute_view_distance_m(1.0, 2.0, 2.0)
-    ) and compute_view_distance_m(1.5, 2.0, 2.0) == compute_view_distance_m(1.0, 2.0, 2.0)
 
 
 def test_a_camera_s_view_is_where_the_camera_is() -> None:
