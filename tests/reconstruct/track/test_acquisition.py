@@ -37,7 +37,9 @@ def worn() -> tuple[Subject, Examples]:
 def acquirer_of(subject: Subject, examples: Examples, viewpoint_m: Floats | None = None) -> Acquirer:
     """Return an acquirer with an estimator of its own."""
     settings = Settings().solve
-    return Acquirer(subject, examples, Estimator(subject, examples, front_rig(), settings), settings, None, viewpoint_m)
+    found = Acquirer(subject, examples, Estimator(subject, examples, front_rig(), settings), settings)
+    found.viewpoint_m = viewpoint_m
+    return found
 
 
 def frames_of(points: Floats) -> FrameOf:
