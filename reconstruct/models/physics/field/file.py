@@ -19,6 +19,7 @@ from reconstruct.models.physics.field.train import ForceFieldError
 
 AGAIN = "train it again with `duocap physics train`"
 KIND = FileKind(b"duocap forces\0\0\0", 2, "a force field", "train one with `duocap physics train`", AGAIN, ForceFieldError)
+SUFFIX = ".forces"
 PARTS: Mapping[str, tuple[type, tuple[str, ...]]] = {
     "state": (Subspace, ("mean", "basis", "spread")),
     "force": (Subspace, ("mean", "basis", "spread")),
