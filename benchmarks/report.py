@@ -120,6 +120,11 @@ def format_line(cells: Iterable[str]) -> str:
     return f"| {' | '.join(cells)} |"
 
 
+def format_heads(heads: Sequence[str]) -> list[str]:
+    """Return the first two lines of a Markdown table."""
+    return [format_line(heads), "|---" * len(heads) + "|"]
+
+
 def format_grid(grid: Sequence[Sequence[str]]) -> list[str]:
     """Return the lines of a Markdown table, its first row the head, with columns of equal width."""
     width = [max(len(row[k]) for row in grid) for k in range(len(grid[0]))]
@@ -137,7 +142,7 @@ class TablePrinter:
 
     def __init__(self, columns: Sequence[Column]) -> None:
         self.columns, self.rows = columns, list[Any]()
-        print(format_line(column.name for column in columns), "|---" * len(columns) + "|", sep="\n", flush=True)
+        print(*format_heads([column.name for column in columns]), sep="\n", flush=True)
 
     def add(self, row: Any) -> None:
         """Print a measured row, a mapping or a dataclass, and keep it."""

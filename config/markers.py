@@ -79,15 +79,6 @@ def _search_unmarked_chains(joints: bytes) -> tuple[str, ...]:
     return tuple(first for first, chain in CHAINS.items() if marked.isdisjoint(chain))
 
 
-def add_landmarks(markers: MarkerSet) -> MarkerSet:
-    """Return a marker set with the landmarks of the preset `none` behind its markers; as it is if it has some."""
-    if not markers.worn.all():
-        return markers
-    both = markers, read_marker_set(NO_MARKERS)
-    parts = {each.name: np.concatenate([getattr(one, each.name) for one in both]) for each in fields(MarkerSet)[1:]}
-    return MarkerSet(both[0].names + both[1].names, **parts)
-
-
 def list_preset_names() -> list[str]:
     """Return the names of the marker sets that come with duocap."""
     folder = resources.files("config") / "presets"

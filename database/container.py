@@ -20,15 +20,15 @@ import os
 import re
 import struct
 import zlib
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, BinaryIO
+from typing import Any, BinaryIO, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
-from config.errors import DatabaseError, describe_reason
+from config.errors import DatabaseError, DuocapError, describe_reason
 from config.files import open_atomically
 
 ALIGNMENT = 64
@@ -37,17 +37,22 @@ _SEAL = struct.Struct("<I")
 _NUMBER_DTYPE = r"[<>|]?[biuf]\d{1,2}"  # dtypes that an array may have
 _MAX_DIMENSIONS = 8
 Array = NDArray[Any]
+T = TypeVar("T")
 
 
 @dataclass(frozen=True, slots=True)
 class FileKind:
-    """A kind of file: magic (16 bytes) and version; for messages what it is, how to make one, and how to make it again."""
+    """A kind of file: magic (16 bytes) and version; for messages what it is, how to make one, and how to make it again.
+
+    error: raised for a file that cannot be read or written.
+    """
 
     magic: bytes
     version: int
     what: str
     make: str
     again: str
+    error: type[DuocapError] = DatabaseError
 
 
 DATABASE = FileKind(b"duocap motion db", 1, "a motion database", "build one with `duocap database build`", "build it again")
@@ -125,13 +130,13 @@ class ContainerWriter:
 def write_container(path: Path, kind: FileKind = DATABASE) -> Iterator[ContainerWriter]:
     """Return a writer of a file that is there when the block ends without an exception; else the old file is unchanged.
 
-    Raises DatabaseError: the folder cannot be made or written to, or the disk is full.
+    Raises kind.error: the folder cannot be made or written to, or the disk is full.
     """
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
     except OSError as error:
-        raise DatabaseError(f"{path}: cannot be written ({describe_reason(error)}); choose a folder you may write to") from error
-    with open_atomically(path, DatabaseError) as file:
+        raise kind.error(f"{path}: cannot be written ({describe_reason(error)}); choose a folder you may write to") from error
+    with open_atomically(path, kind.error) as file:
         writer = ContainerWriter(file, kind)
         yield writer
         writer.finish()
@@ -140,7 +145,7 @@ def write_container(path: Path, kind: FileKind = DATABASE) -> Iterator[Container
 def open_container(path: Path, kind: FileKind = DATABASE) -> Container:
     """Open a file, mapped into memory.
 
-    Raises DatabaseError if it is missing, empty, foreign, truncated, damaged or of another version.
+    Raises kind.error if it is missing, empty, foreign, truncated, damaged or of another version.
     """
     try:
         with path.open("rb") as file:
@@ -150,39 +155,67 @@ def open_container(path: Path, kind: FileKind = DATABASE) -> Container:
             # The mapping outlives the file handle and is closed with the last of its arrays.
             mapped = mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ)
     except OSError as error:
-        raise DatabaseError(f"{path}: cannot be opened ({describe_reason(error)}); {kind.make}") from error
+        raise kind.error(f"{path}: cannot be opened ({describe_reason(error)}); {kind.make}") from error
     arrays: dict[str, Array] = {}
     for entry in header["arrays"]:
         shape, dtype = tuple(entry["shape"]), np.dtype(entry["dtype"])
         count = math.prod(shape)
         if entry["start"] + count * dtype.itemsize > size:
-            raise DatabaseError(f"{path}: {entry['name']} reaches beyond the end of the file; {kind.again}")
+            raise kind.error(f"{path}: {entry['name']} reaches beyond the end of the file; {kind.again}")
         arrays[entry["name"]] = np.frombuffer(mapped, dtype, count, entry["start"]).reshape(shape)
     return Container(header["fields"], arrays, {entry["name"]: entry["crc32"] for entry in header["arrays"]})
+
+
+def open_whole_container(path: Path, kind: FileKind) -> Container:
+    """Open a file as `open_container` does and compare its checksums. Raises kind.error, also if an array is damaged."""
+    container = open_container(path, kind)
+    damaged = container.damaged()
+    if damaged:
+        raise kind.error(f"{path}: damaged: {', '.join(damaged)} differ from their checksums; copy it again or {kind.again}")
+    return container
+
+
+def build_checked(path: Path, kind: FileKind, build: Callable[[], T], describe_fault: Callable[[T], str]) -> T:
+    """Return what a file holds. Raises kind.error: its contents do not fit together, or have a fault.
+
+    Args:
+        path: the file, for messages.
+        kind: its kind.
+        build: returns it; raises KeyError, TypeError or the like where the contents are of another form.
+        describe_fault: says what is wrong with it, empty if nothing is.
+    """
+    try:
+        built = build()
+    except (KeyError, TypeError, ValueError, AttributeError, AssertionError) as error:
+        raise kind.error(f"{path}: its contents do not fit together; copy it again or {kind.again}") from error
+    fault = describe_fault(built)
+    if fault:
+        raise kind.error(f"{path}: cannot be right: {fault}; copy it again or {kind.again}")
+    return built
 
 
 def _read_header(path: Path, preamble: bytes, size: int, file: BinaryIO, kind: FileKind) -> dict[str, Any]:
     """Check the preamble and read the header."""
     if size == 0:
-        raise DatabaseError(f"{path}: the file is empty; expected {kind.what}, {kind.make}")
+        raise kind.error(f"{path}: the file is empty; expected {kind.what}, {kind.make}")
     if preamble[: len(kind.magic)] != kind.magic:
-        raise DatabaseError(f"{path}: not {kind.what}; {kind.make}")
+        raise kind.error(f"{path}: not {kind.what}; {kind.make}")
     if len(preamble) < ALIGNMENT:
-        raise DatabaseError(f"{path}: cut short after {size} bytes; copy it again or {kind.again}")
+        raise kind.error(f"{path}: cut short after {size} bytes; copy it again or {kind.again}")
     _, version, checksum, start, length = _PREAMBLE.unpack_from(preamble)
     if version != kind.version:
-        raise DatabaseError(f"{path}: written in version {version}, expected {kind.version}; {kind.again}")
+        raise kind.error(f"{path}: written in version {version}, expected {kind.version}; {kind.again}")
     if _SEAL.unpack_from(preamble, _PREAMBLE.size)[0] != zlib.crc32(preamble[: _PREAMBLE.size]):
-        raise DatabaseError(f"{path}: damaged in its first bytes; copy it again or {kind.again}")
+        raise kind.error(f"{path}: damaged in its first bytes; copy it again or {kind.again}")
     if start + length > size:
-        raise DatabaseError(f"{path}: cut short: {start + length} bytes expected, {size} found; copy it again or {kind.again}")
+        raise kind.error(f"{path}: cut short: {start + length} bytes expected, {size} found; copy it again or {kind.again}")
     file.seek(start)
     text = file.read(length)
     if zlib.crc32(text) != checksum:
-        raise DatabaseError(f"{path}: its table of contents is damaged; copy it again or {kind.again}")
+        raise kind.error(f"{path}: its table of contents is damaged; copy it again or {kind.again}")
     header = _parse_header(text)
     if header is None:
-        raise DatabaseError(f"{path}: its table of contents makes no sense; copy it again or {kind.again}")
+        raise kind.error(f"{path}: its table of contents makes no sense; copy it again or {kind.again}")
     return header
 
 

@@ -98,9 +98,9 @@ def compute_slide_mm(points_m: Floats, contact: Bools) -> Floats:
     return np.asarray(1e3 * np.linalg.norm(np.diff(points_m, axis=0), axis=2)[contact[1:] & contact[:-1]])
 
 
-def compute_jitter_mm(points_m: Floats, contact: Bools, half: int = 7) -> float:
-    """Return the RMS distance of points from their mean over 2 half + 1 frames, if in contact throughout them [mm]."""
-    squares = []
+def compute_jitter_mm(points_m: Floats, contact: Bools) -> float:
+    """Return the RMS distance of points from their mean over 15 frames, if in contact throughout them [mm]."""
+    squares, half = list[float](), 7
     for n in range(half, len(points_m) - half):
         window = slice(n - half, n + half + 1)
         still = contact[window].all(axis=0)

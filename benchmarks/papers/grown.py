@@ -33,13 +33,13 @@ class DatabaseSubset:
     clip_start: NDArray[np.int64]
 
 
-def grown_database(motion: Path, n_poses: int = PAPER_POSES) -> Path:
-    """Return a database of exactly `n_poses` poses at 120 Hz without the protocol's queries, built once in the user's cache.
+def grown_database(motion: Path) -> Path:
+    """Return a database of exactly PAPER_POSES poses at 120 Hz without the protocol's queries, built once in the user's cache.
 
     It holds motions in their order, then their mirror images; the last is cut. Raises DatabaseError: too few motions.
     """
     folder = cmu_folder(motion)
-    key = hashlib.blake2b(f"{SCHEMA} {LEAVE_OUT} {n_poses} {folder.resolve()}".encode(), digest_size=8).hexdigest()
+    key = hashlib.blake2b(f"{SCHEMA} {LEAVE_OUT} {PAPER_POSES} {folder.resolve()}".encode(), digest_size=8).hexdigest()
     path = Path(platformdirs.user_cache_dir("duocap", appauthor=False)) / f"grown-{key}.db"
     if path.is_file():
         mark_used(path)
@@ -50,7 +50,7 @@ def grown_database(motion: Path, n_poses: int = PAPER_POSES) -> Path:
         with open_progress_bar("motions at 120 Hz") as progress:
             build_database([folder], plain, PAPER_FPS, LEAVE_OUT, lambda done, total, _: progress(done, total))
         database = open_database(plain)
-        write_database(path, _up_to(n_poses, database))
+        write_database(path, _up_to(PAPER_POSES, database))
         del database  # Windows removes no file that is mapped
     remove_least_used(path.parent, "grown-*.db", N_CACHED)
     return path
@@ -91,8 +91,8 @@ def pick_clips(database: PoseDatabase, clips: NDArray[np.int64], n_poses: int | 
     return DatabaseSubset(rotvec, root_m, database.fps, start)
 
 
-def cut_database(database: PoseDatabase, n_poses: int, seed: int = 0) -> DatabaseSubset:
+def cut_database(database: PoseDatabase, n_poses: int) -> DatabaseSubset:
     """Return random clips with exactly `n_poses` poses in all; the last clip is cut."""
     if n_poses >= database.n_poses:
         return DatabaseSubset(database.rotvec, database.root_m, database.fps, database.clip_start)
-    return pick_clips(database, np.random.default_rng(seed).permutation(database.n_clips), n_poses)
+    return pick_clips(database, np.random.default_rng(0).permutation(database.n_clips), n_poses)

@@ -13,7 +13,7 @@ from pathlib import Path
 
 import numpy as np
 
-from benchmarks.report import build_motion_parser, format_line, open_set_database, run_main, write_json
+from benchmarks.report import build_motion_parser, format_heads, open_set_database, run_main, write_json
 from config.arrays import Floats
 from config.errors import DuocapError
 from config.settings import Settings
@@ -79,8 +79,9 @@ def _measure_live_and_offline(
 
 def format_table(runs: Sequence[CalibratedErrors]) -> Iterator[str]:
     """Yield the lines of a Markdown table, a line a set and marker set, and one for all marker sets."""
-    yield format_line(("set, markers", "clips", "live: mm", "within 1, 2 %", "offline: mm", "within 1, 2 %", "offline over live"))
-    yield "|---" * 7 + "|"
+    yield from format_heads(
+        ("set, markers", "clips", "live: mm", "within 1, 2 %", "offline: mm", "within 1, 2 %", "offline over live")
+    )
     for part in dict.fromkeys(run.part for run in runs):
         for markers in (*MARKERS, "all"):
             some = [run for run in runs if run.part == part and markers in (run.markers, "all")]

@@ -18,11 +18,11 @@ import numpy as np
 
 from benchmarks.report import Column, Row, build_motion_parser, format_table, group_rows, number_columns, run_main, write_json
 from calibration.subject.subject import Subject
+from calibration.subject.tpose import select_marker_subset
 from capture.packets import Blobs, MarkerFrame, Views
 from capture.sources.simulated.performer import Performer, make_scene_performer
 from capture.sources.simulated.scene import SimulatedScene
 from config.arrays import Bools, Floats
-from config.markers import MarkerSet
 from config.settings import Settings
 from database.builtin.bodies import build_person_skeleton
 from database.builtin.gait import add_walk_steps, turn_in_place
@@ -140,12 +140,6 @@ def build_paired_blobs(image_px: Floats, shown: Bools, k: int, t_s: float, rng: 
     return Views((views[0], views[1]))
 
 
-def select_markers(markers: MarkerSet, kept: list[int]) -> MarkerSet:
-    """Return some of the markers of a set."""
-    fields = {name: getattr(markers, name)[kept] for name in ("joint", "torso", "offset_m", "color_rgb", "has_color")}
-    return MarkerSet(names=tuple(markers.names[m] for m in kept), **fields)
-
-
 @dataclass(frozen=True, slots=True)
 class Pictures:
     """What the cameras see of a performance: times (N,) [s], images (2, N, M, 2) [px], which are blobs, (2, N, M)."""
@@ -235,7 +229,7 @@ def calibrate_subject(performer: Performer, kept: list[int], database: PoseDatab
     pictures = render_pictures(performer, 20.0, kept)
     pairs = replace(pictures, shown=np.ones_like(pictures.shown)).pairs()
     standing = [pair for pair in pairs if pair.t_capture_ns < CALIBRATED_S * 1e9]
-    worn = select_markers(performer.markers, kept)
+    worn = select_marker_subset(performer.markers, np.array(kept))
     return fit_subject_to_pairs("performer", standing, performer.rig, worn, database, settings).subject
 
 

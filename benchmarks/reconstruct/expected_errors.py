@@ -22,7 +22,7 @@ import numpy as np
 
 from benchmarks.reconstruct.crossing import WORN
 from benchmarks.reconstruct.innovations import resample_estimate
-from benchmarks.report import build_motion_parser, format_line, open_set_database, run_main, write_json
+from benchmarks.report import build_motion_parser, format_heads, format_line, open_set_database, run_main, write_json
 from calibration.quality.picture import open_figure, save_figure
 from config.arrays import Floats, Ints
 from config.settings import Settings
@@ -173,7 +173,7 @@ def group_by_kind(runs: Sequence[ExpectedErrors]) -> Iterator[tuple[str, list[Ex
 def format_table(runs: Sequence[ExpectedErrors]) -> list[str]:
     """Return the counts as the lines of a Markdown table."""
     heads = ("clips, markers", "clips", "mean error", "within 1", "within 2", "within 3", "ms")
-    lines = [format_line(heads), "|---" * len(heads) + "|"]
+    lines = format_heads(heads)
     for name, some in group_by_kind(runs):
         mm, ms = 1e3 * float(np.mean([run.error_m.mean() for run in some])), float(np.mean([run.ms for run in some]))
         cells = (f"{share_within([run.share for run in some], k):.1f} %" for k in (1.0, 2.0, 3.0))

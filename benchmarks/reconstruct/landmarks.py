@@ -50,7 +50,6 @@ from tools.calibrate.session import fit_subject_to_pairs
 from tools.evaluate.states import GOOD_MM, compute_pose_joints, judge_poses, share_within, spans_of
 from tools.evaluate.tracking import solve_offline_take, track_views
 
-SETTLED_S = 0.3  # after which a T-pose is held
 EVERY_S, SHORTEST_S, LONGEST_S = 1.5, 0.2, 1.0  # of exchanges that are added
 INJECTED = (Exchange.LEGS, Exchange.ARMS, Exchange.BODY, Exchange.UPPER)
 WAYS = ("live", "offline", "exchanged", "told")
@@ -110,9 +109,9 @@ class Plan:
 def score_clip(recording: Recording, plan: Plan) -> Iterator[Score]:
     """Yield the scores of a clip: triangulations of twelve joints, and landmarks alone in every way."""
     markers, cameras = read_marker_set(NO_MARKERS), plan.cameras
-    rig = replace(recording.rig, cameras=tuple(recording.rig.cameras[c] for c in cameras))
+    rig = recording.select_rig(cameras)
     first = int(np.searchsorted(recording.seconds, recording.begin_s))
-    held = (recording.seconds > SETTLED_S) & (recording.seconds < recording.begin_s - SETTLED_S)
+    held = recording.held
     views, truth = recording.views(cameras), find_exchanges(recording, markers)[:, list(cameras)]
     twelve = markers.joint[select_joint_rows(markers)]
     yield _score_places(recording, "triangulated", _triangulate(views, rig, markers), twelve)

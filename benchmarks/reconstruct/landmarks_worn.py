@@ -12,7 +12,7 @@ limbs: markers at wrists and ankles alone, beside all nine and none. oracles: th
 """
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, fields, replace
 from pathlib import Path
 
 import numpy as np
@@ -33,7 +33,7 @@ from calibration.subject.subject import Subject
 from calibration.subject.tpose import select_marker_subset
 from capture.packets import Landmarks
 from config.arrays import Floats
-from config.markers import MarkerSet, add_landmarks, read_marker_set
+from config.markers import NO_MARKERS, MarkerSet, read_marker_set
 from config.settings import Settings
 from database.store import PoseDatabase
 from reconstruct.pipeline import Pipeline
@@ -43,7 +43,6 @@ from tools.evaluate.missing.masks import MissingCase
 from tools.evaluate.protocol import ProtocolClip
 from tools.evaluate.states import count_states
 
-SETTLED_S = 0.3  # after which a T-pose is held
 NOTHING = MissingCase(0.5)
 GAPS = (MissingCase(0.5, share=0.3), MissingCase(0.5, share=0.5), MissingCase(0.5, share=0.7), MissingCase(2.0, share=0.5))
 LIMBS = ("left_hand", "right_hand", "left_foot", "right_foot")
@@ -87,6 +86,13 @@ def list_ways(case: str) -> list[Worn]:
         return [Worn("wrists, ankles", LIMBS)]
     ways = (("exact", True, False), ("body", False, True), ("exact, body", True, True))
     return [Worn(f"wrists, ankles; {name}", LIMBS, exact=exact, body=body) for name, exact, body in ways]
+
+
+def add_landmarks(markers: MarkerSet) -> MarkerSet:
+    """Return a marker set with the landmarks of the preset `none` behind its markers."""
+    both = markers, read_marker_set(NO_MARKERS)
+    parts = {each.name: np.concatenate([getattr(one, each.name) for one in both]) for each in fields(MarkerSet)[1:]}
+    return MarkerSet(both[0].names + both[1].names, **parts)
 
 
 def place_markers(recording: Recording, markers: MarkerSet) -> Floats:
@@ -133,15 +139,14 @@ def calibrate(recording: Recording, scene: LabelScene, rig: Rig, worn: Worn, dat
     markers = add_landmarks(scene.subject.markers) if worn.landmarks else scene.subject.markers
     if worn.body:
         return Subject("true", scene.subject.skeleton, markers, markers.offset_m, np.zeros(len(markers)))
-    held = np.flatnonzero((recording.seconds > SETTLED_S) & (recording.seconds < recording.begin_s - SETTLED_S))
     rng, every = np.random.default_rng(0), np.ones(len(scene.subject.markers), bool)
-    pairs = [scene.views_of(int(n), every, rng) for n in held]
+    pairs = [scene.views_of(int(n), every, rng) for n in np.flatnonzero(recording.held)]
     return fit_subject_to_pairs("rendered", pairs, rig, markers, database, Settings()).subject
 
 
 def score_clip(recording: Recording, cameras: Sequence[int], groups: Sequence[str], database: PoseDatabase) -> Iterator[Score]:
     """Yield the scores of a clip in some groups of cases."""
-    rig = replace(recording.rig, cameras=tuple(recording.rig.cameras[c] for c in cameras))
+    rig = recording.select_rig(cameras)
     for group in groups:
         for worn in list_ways(group):
             scene = build_scene(recording, cameras, worn)

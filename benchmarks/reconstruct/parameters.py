@@ -36,7 +36,7 @@ from benchmarks.reconstruct.innovations import (
     sum_by_age,
 )
 from benchmarks.reconstruct.real_recording import find_labelled_blobs, load_recording
-from benchmarks.report import build_motion_parser, format_line, run_main, write_json
+from benchmarks.report import build_motion_parser, format_heads, format_line, run_main, write_json
 from capture.packets import Views
 from config.arrays import Bools, Floats, Ints
 from config.files import write_atomically
@@ -274,7 +274,7 @@ def measure_effect(options: LabelOptions, settings: Settings) -> Effect:
 def format_estimates(estimates: Sequence[ParameterEstimate], effects: dict[str, Effect]) -> list[str]:
     """Return the lines of a Markdown table; effects: by name and the sign of the change, and "" as it is."""
     heads = ("setting", "unit", "value", "estimate", "95 %", "half less: at once, right, mm, far", "half more", "meaning")
-    lines = [format_line(heads), "|---" * len(heads) + "|"]
+    lines = format_heads(heads)
     for each in estimates:
         change = (_format_effect(effects.get(f"{each.name}{sign}")) for sign in "-+")
         numbers = (f"{each.value:.4g}", f"{each.estimate:.4g}", f"{each.low:.4g} to {each.high:.4g}")
@@ -290,7 +290,7 @@ def _format_effect(effect: Effect | None) -> str:
 def format_likelihoods(likelihoods: dict[str, Floats]) -> list[str]:
     """Return the lines of a table of ln of the density of a marker beside that of the value in force, by factor and by age."""
     heads = ("ln of the density, a marker and frame", *(f"x {factor:.2g}" for factor in FACTORS))
-    lines = [format_line(heads), "|---" * len(heads) + "|"]
+    lines = format_heads(heads)
     usual = int(np.flatnonzero(FACTORS == 1.0)[0])
     for name, sums in likelihoods.items():
         for age, of_age in (("all", slice(None)), *((age, slice(k, k + 1)) for k, age in enumerate(AGES))):

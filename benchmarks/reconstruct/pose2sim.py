@@ -7,7 +7,6 @@ import json
 import subprocess
 import tempfile
 from collections.abc import Iterator, Sequence
-from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -38,8 +37,7 @@ def write_project(folder: Path, recording: Recording, cameras: Sequence[int], ra
         rate: frames a second.
     """
     (folder / "calibration").mkdir()
-    rig = replace(recording.rig, cameras=tuple(recording.rig.cameras[c] for c in cameras))
-    write_rig_toml(folder / "calibration" / "Calib.toml", rig)
+    write_rig_toml(folder / "calibration" / "Calib.toml", recording.select_rig(cameras))
     for k, c in enumerate(cameras):
         place = folder / "pose" / f"cam{k + 1:02d}_json"
         place.mkdir(parents=True)

@@ -18,6 +18,7 @@ from config.landmarks import SOURCES
 from config.markers import MarkerSet
 from database.geometry.skeleton import Skeleton
 
+SETTLED_S = 0.3  # after which a T-pose is held
 USUAL_M = 0.03  # of a landmark, to tell whether it is exchanged
 EXCHANGED = 3.0  # -ln of the probability of an exchange, likewise
 TRIANGULATED = ("shoulder", "elbow", "wrist", "hip", "knee", "ankle")
@@ -42,6 +43,15 @@ class Recording:
     rotation: Floats
     rotvec: Floats
     begin_s: float
+
+    @property
+    def held(self) -> Bools:
+        """The moments in which the T-pose is held, (F,)."""
+        return np.asarray((self.seconds > SETTLED_S) & (self.seconds < self.begin_s - SETTLED_S))
+
+    def select_rig(self, cameras: Sequence[int]) -> Rig:
+        """Return some of the cameras."""
+        return replace(self.rig, cameras=tuple(self.rig.cameras[c] for c in cameras))
 
     def thinned(self, rate: float) -> "Recording":
         """Return the recording at a lower rate, every n-th frame."""

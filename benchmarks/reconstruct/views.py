@@ -15,7 +15,7 @@ from typing import Any
 
 import numpy as np
 
-from benchmarks.report import build_motion_parser, format_line, group_rows, open_set_database, run_main, write_json
+from benchmarks.report import build_motion_parser, format_heads, format_line, group_rows, open_set_database, run_main, write_json
 from calibration.placement import add_cameras_around, make_facing_rig
 from calibration.quality.picture import open_figure, save_figure
 from calibration.subject.subject import Subject
@@ -109,8 +109,7 @@ def _measure_run(
 
 def format_table(runs: Sequence[ViewsRun]) -> Iterator[str]:
     """Yield the lines of a Markdown table: a line a clip and share hidden, the means of each share, and the time of a step."""
-    yield format_line(("clip", "hidden", *(f"{n} camera" + "s" * (n > 1) for n in CAMERAS), "three over two"))
-    yield "|---" * (3 + len(CAMERAS)) + "|"
+    yield from format_heads(("clip", "hidden", *(f"{n} camera" + "s" * (n > 1) for n in CAMERAS), "three over two"))
     for same in group_rows(runs, "hidden"):
         for own in group_rows(same, "clip"):
             yield _format_line(f"{own[0].clip} {own[0].what}", own)

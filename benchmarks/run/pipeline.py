@@ -94,20 +94,19 @@ class Run:
     peers_ms: dict[str, tuple[float, ...]]
 
 
-def build_scene(size: tuple[int, int], database: Path, folder: Path, drawn_s: float = DRAWN_S) -> PipelineScene:
+def build_scene(size: tuple[int, int], database: Path, folder: Path) -> PipelineScene:
     """Calibrate the performer for images of a size, and draw the frames into a folder.
 
     Args:
         size: of the images [px].
         database: the motion database.
         folder: where files are written.
-        drawn_s: length that is drawn [s].
     """
     scene = replace(SCENE, width_px=size[0], height_px=size[1])
-    performer = make_scene_performer(scene, make_demo_performance(scene.fps, FIRST_S + drawn_s + 1.0))
+    performer = make_scene_performer(scene, make_demo_performance(scene.fps, FIRST_S + DRAWN_S + 1.0))
     folder.mkdir(parents=True)
     stored = StoredFrames(folder, size, scene.fps, 0, False)
-    frames = range(round(FIRST_S * scene.fps), round((FIRST_S + drawn_s) * scene.fps))
+    frames = range(round(FIRST_S * scene.fps), round((FIRST_S + DRAWN_S) * scene.fps))
     for camera in (0, 1):
         store_frames(stored, SimulatedCamera(scene, camera, performer), camera, frames)
     return PipelineScene(performer, calibrate_demo_subject(performer, database, Settings()), stored)

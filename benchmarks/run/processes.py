@@ -68,9 +68,9 @@ class Processes:
         self.watched = {name: WatchedProcess(name, psutil.Process(pid)) for name, pid in others.items()}
         self.watched["supervisor"] = WatchedProcess("supervisor", self._supervisor)
 
-    def watch_all(self, name: str, pid: int) -> None:
-        """Watch one more process with all that it starts."""
-        self.watched[name] = WatchedProcess(name, psutil.Process(pid), with_children=True)
+    def watch_browser(self, pid: int) -> None:
+        """Watch the browser with all that it starts."""
+        self.watched["browser"] = WatchedProcess("browser", psutil.Process(pid), with_children=True)
 
     def sample(self, t_s: float) -> None:
         """Sample all of them, new ones included."""

@@ -197,7 +197,7 @@ def run_soak(
         processes = Processes(run.pid, {**pids, "soak": os.getpid()})
         _wait_for_poses(heard, run, log)
         if beside.page:
-            processes.watch_all("browser", looks.enter_context(_open_page(beside.page)).process.pid)
+            processes.watch_browser(looks.enter_context(_open_page(beside.page)).process.pid)
             heard.listen()
             heard.whole, heard.minute = Minute(), Minute()
         faults = FaultSwitch(servers) if with_faults else None

@@ -33,16 +33,13 @@ def add_walk_steps(plan: MotionPlan, n_steps: int, speed_m_s: float = 1.25, turn
     _end_walk(plan)
 
 
-def add_walk_to(
-    plan: MotionPlan, waypoints: list[tuple[float, float]], speed_m_s: float = 1.1, max_turn_rad: float = 0.7
-) -> None:
+def add_walk_to(plan: MotionPlan, waypoints: list[tuple[float, float]], speed_m_s: float) -> None:
     """Walk through waypoints, then bring the feet together.
 
     Args:
         plan: the plan, to which it is added.
         waypoints: x, z of each [m].
         speed_m_s: speed.
-        max_turn_rad: largest turn at a step.
     """
     _begin_walk(plan, speed_m_s)
     for index, (x, z) in enumerate(waypoints, start=1):
@@ -53,7 +50,7 @@ def add_walk_to(
             if distance < (0.3 * plan.size if index < len(waypoints) else _compute_step_size(plan, speed_m_s)[0]):
                 break
             bearing = wrap_angle(float(np.arctan2(away[0], away[1])) - plan.pose2d[2])
-            turn = float(np.clip(bearing, -max_turn_rad, max_turn_rad))
+            turn = float(np.clip(bearing, -0.7, 0.7))
             # Far off the bearing, shorter steps keep the curve tight enough not to circle round the waypoint.
             _add_walk_step(plan, speed_m_s * (1.0 - 0.6 * min(abs(bearing) / 1.2, 1.0)) ** 2, turn)
     _add_walk_step(plan, 0.5 * speed_m_s, 0.0)
@@ -117,20 +114,19 @@ def add_rest(plan: MotionPlan, seconds: float) -> None:
     plan.arm("both", seconds, **HANGING)
 
 
-def add_stand_at(plan: MotionPlan, feet: dict[str, Floats], seconds: float = 0.5, lift_m: float = 0.05) -> None:
+def add_stand_at(plan: MotionPlan, feet: dict[str, Floats], seconds: float) -> None:
     """Step with one foot after the other to given places; one that is there already stays.
 
     Args:
         plan: the plan, to which it is added.
         feet: pose2d of each, by side.
         seconds: duration of a step.
-        lift_m: height of a step.
     """
     for side, target in feet.items():
         away = target - plan.feet[side].pose2d
         if np.hypot(away[0], away[1]) > 0.02 or abs(away[2]) > 0.05:
             duration = plan.seconds(seconds)
-            plan.step(side, target, plan.time, 0.8 * duration, lift_m * plan.size)
+            plan.step(side, target, plan.time, 0.8 * duration, 0.05 * plan.size)
             plan.next_side = find_other_side(side)
             plan.wait(duration)
 

@@ -6,13 +6,12 @@ from database.builtin.gait import add_rest, bring_feet_together
 from database.builtin.plan import HANGING, LEVEL, UPRIGHT, MotionPlan
 
 
-def add_t_pose(plan: MotionPlan, seconds: float = 3.0, raise_s: float = 1.2) -> None:
+def add_t_pose(plan: MotionPlan, seconds: float) -> None:
     """Raise the arms level to the sides and keep them there; at the start of a plan, begin with them there.
 
     Args:
         plan: the plan, to which it is added.
         seconds: how long they are kept there.
-        raise_s: how long raising them takes.
     """
     if plan.time == 0.0:
         for side in ("left", "right"):
@@ -20,9 +19,9 @@ def add_t_pose(plan: MotionPlan, seconds: float = 3.0, raise_s: float = 1.2) -> 
                 plan.tracks[f"{side}.{channel}"].start = value
     else:
         bring_feet_together(plan)
-        plan.move(raise_s, **UPRIGHT)
-        plan.arm("both", raise_s, **LEVEL)
-        plan.wait(raise_s)
+        plan.move(1.2, **UPRIGHT)
+        plan.arm("both", 1.2, **LEVEL)
+        plan.wait(1.2)
     plan.wait(seconds)
 
 

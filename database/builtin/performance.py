@@ -48,7 +48,7 @@ def _add_round(plan: MotionPlan) -> None:
     """Add one round of the programme, which ends where it began."""
     add_idle(plan, 1.0)
     add_walk_to(plan, [(0.6, 0.7), (-0.6, 0.6), (-0.1, -0.45)], 1.2)
-    _turn_to_heading(plan, 0.0)
+    _turn_ahead(plan)
     add_jump(plan, 0.24)
     enter_stance(plan)
     for kind in ("jab", "cross", "jab", "hook", "uppercut"):
@@ -63,12 +63,12 @@ def _add_round(plan: MotionPlan) -> None:
     add_wave(plan, "right", 3)
     if np.hypot(*plan.pose2d[:2]) > 0.6:
         add_walk_to(plan, [(0.0, 0.0)], 1.0)
-    _turn_to_heading(plan, 0.0)
+    _turn_ahead(plan)
     add_idle(plan, 1.0)
 
 
-def _turn_to_heading(plan: MotionPlan, heading_rad: float) -> None:
-    """Turn on the spot to a heading, unless the difference is small."""
-    away = wrap_angle(heading_rad - float(plan.pose2d[2]))
+def _turn_ahead(plan: MotionPlan) -> None:
+    """Turn on the spot to heading 0, unless the difference is small."""
+    away = wrap_angle(-float(plan.pose2d[2]))
     if abs(away) > 0.25:
         turn_in_place(plan, away)

@@ -234,17 +234,15 @@ class MotionPlan:
         for channel, target in targets.items():
             self.tracks[prefix + channel].moves.append((start, start + seconds, float(target)))
 
-    def add_bump(self, channel: str, seconds: float, height: float, delay: float = 0.0) -> None:
+    def add_bump(self, channel: str, seconds: float, height: float) -> None:
         """Add a bump to a channel: there and back.
 
         Args:
             channel: its name.
             seconds: duration.
             height: of the bump.
-            delay: by which it begins later [s].
         """
-        start = self.time + delay
-        self.tracks[channel].bumps.append((start, start + seconds, height))
+        self.tracks[channel].bumps.append((self.time, self.time + seconds, height))
 
     def wait(self, seconds: float) -> None:
         """Advance `time`."""

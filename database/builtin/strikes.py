@@ -112,9 +112,7 @@ def _load_punch(plan: MotionPlan, kind: str, side: str) -> None:
     plan.wait(0.9 * seconds)
 
 
-def move_to_grip(
-    plan: MotionPlan, seconds: float, x: float, y: float, z: float, delay: float = 0.0, apart: float = 0.045
-) -> None:
+def move_to_grip(plan: MotionPlan, seconds: float, x: float, y: float, z: float, delay: float = 0.0) -> None:
     """Move both hands to one handle.
 
     Args:
@@ -122,8 +120,8 @@ def move_to_grip(
         seconds: duration.
         x, y, z: to the performer's left, above the shoulders, ahead [m, of a 1.75 m body].
         delay: by which it begins later [s].
-        apart: distance between the hands.
     """
+    apart = 0.045
     plan.arm("left", seconds, delay, reach=1.0, x=x + apart, y=y - apart, z=z - 0.5 * apart, pronate=0.2, wrist=0.1)
     plan.arm("right", seconds, delay, reach=1.0, x=-x + apart, y=y + apart, z=z + 0.5 * apart, pronate=0.2, wrist=0.1)
 

@@ -41,7 +41,7 @@ def build_skeleton(motion: SourceMotion, mapping: JointMapping, offsets: Floats,
     return Skeleton(motion.subject, offsets, tails)
 
 
-def find_offset_joints(source: Sequence[int], joint: int, above: int) -> list[int]:
+def find_offset_joints(joint: int, above: int) -> list[int]:
     """Return `joint` and the missing joints right above it without other children, which share its offset."""
     steps = [joint]
     while PARENTS[steps[0]] != above and PARENTS.count(PARENTS[steps[0]]) == 1:

@@ -10,7 +10,6 @@ smallest rotation that points to where the next joint was; of two bones in a row
 that chest and head stay. What is left is said in mm and degrees.
 """
 
-import logging
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import NamedTuple
@@ -33,7 +32,6 @@ from database.files.source_motion import (
 from database.geometry.rotations import compute_geodesic_rad, rotation_between
 from database.geometry.skeleton import Skeleton
 
-logger = logging.getLogger(__name__)
 # Two bones in a row, of which the joint between gives way; and single bones that point to the next joint.
 CHAINS = (("spine", "chest", "upperChest"), ("neck", "upperNeck", "head"))
 POINTING = ("UpperLeg", "LowerLeg", "Foot", "Shoulder", "UpperArm", "LowerArm")
@@ -204,7 +202,7 @@ def _measure_offsets(body: _Body, G: Sequence[Floats]) -> Floats:
         elif any(joint == JOINT_INDEX[chain[2]] and body.source[JOINT_INDEX[chain[1]]] >= 0 for chain in CHAINS):
             # The longest that it gets between joints that bend, so that the chain reaches as far in every frame.
             whole = whole * (float(np.linalg.norm(step[:, 0], axis=1).max()) / max(float(np.linalg.norm(whole)), 1e-12))
-        steps = find_offset_joints(body.source, joint, above)
+        steps = find_offset_joints(joint, above)
         offsets[steps] = whole / len(steps)
     return offsets
 

@@ -12,6 +12,7 @@ to the root than the quantile FASTEST of the nearest poses of the last second. A
 
 import math
 from collections import deque
+from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from functools import partial
 
@@ -24,7 +25,6 @@ from config.joints import CHAINS, JOINT_INDEX, N_JOINTS
 from config.markers import find_unmarked_chains
 from database.geometry.kinematics import compute_local_markers
 from reconstruct.pose import Pose, TrackingState
-from reconstruct.search.example_cache import RememberedRows
 from reconstruct.search.examples import PosesInPlace, PoseTable, is_mirrored
 
 TAU_S = 0.02
@@ -32,6 +32,28 @@ FASTEST = 0.999  # quantile of the speed of the chain's end in the nearest poses
 MEMORY_S = 1.0  # in which the speeds of earlier nearest poses fade by e
 MOST_WAITING = 200  # frames whose nearest poses have not been asked; what those before say has faded
 MAX_GAP_S = 0.5  # after a longer pause a chain starts where the pose has it
+SLOTS = 4096  # examples that are remembered, each in the one place that its row's last digits give it
+
+
+class RememberedRows:
+    """A number of each example, remembered from frame to frame: most neighbours of a frame were those of the last.
+
+    compute: returns those of rows (K,) as (K,); that of a row must not depend on the other rows.
+    """
+
+    def __init__(self, compute: Callable[[Ints], Floats]) -> None:
+        self._compute = compute
+        self._rows, self._values = np.full(SLOTS, -1, np.int64), np.empty(SLOTS)
+
+    def of(self, rows: Ints) -> Floats:
+        """Return the numbers of some rows, (K,)."""
+        slots = rows & (SLOTS - 1)
+        found: Floats = self._values[slots]
+        new = (self._rows[slots] != rows).nonzero()[0]
+        if len(new):
+            found[new] = computed = self._compute(rows[new])
+            self._values[slots[new]], self._rows[slots[new]] = computed, rows[new]
+        return found
 
 
 @dataclass(slots=True)
@@ -63,7 +85,7 @@ class UnseenChains:
 
     def _chain(self, joints: Ints) -> _Chain:
         """Return a chain before its first frame."""
-        return _Chain(joints, RememberedRows(1, partial(self._speeds, joints[-1:])))
+        return _Chain(joints, RememberedRows(partial(self._speeds, joints[-1:])))
 
     @staticmethod
     def warm() -> None:
@@ -129,17 +151,17 @@ class UnseenChains:
         while chain.waiting and moved_m > chain.fastest_m_s * seconds:
             t_ns, rows = chain.waiting.pop()
             faded = math.exp((t_ns - chain.t_ns) * 1e-9 / MEMORY_S - seconds / MEMORY_S)
-            chain.fastest_m_s = max(chain.fastest_m_s, faded * _compute_fast_quantile(chain.speeds.of(rows)[:, 0]))
+            chain.fastest_m_s = max(chain.fastest_m_s, faded * _compute_fast_quantile(chain.speeds.of(rows)))
         return min(1.0, chain.fastest_m_s * seconds / max(moved_m, 1e-9))
 
     def _speeds(self, end: Ints, rows: Ints) -> Floats:
-        """Return how fast the end of a chain, joint (1,), moves to some poses of the database from those before, (K, 1) [m/s]."""
+        """Return how fast the end of a chain, joint (1,), moves to some poses of the database from those before, (K,) [m/s]."""
         stored = rows % len(self._poses.rows)  # the others are mirror images
         first = self._starts[np.searchsorted(self._starts, stored, side="right") - 1]
         near = np.zeros((2 * len(rows), N_JOINTS, 3))
         near[:, 1:] = self._poses[np.concatenate([rows, rows - (stored > first)])].reshape(len(near), -1, 3)
         steps = np.diff(self._ends(end, near).reshape(2, -1, 3), axis=0)[0]
-        return np.asarray(np.linalg.norm(steps, axis=1, keepdims=True) * self._fps)
+        return np.asarray(np.linalg.norm(steps, axis=1) * self._fps)
 
     def _ends(self, end: Ints, rotvec: Floats) -> Floats:
         """Return where the end of a chain, joint (1,), is relative to the root, (N, 3) [m]."""

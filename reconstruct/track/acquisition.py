@@ -128,15 +128,14 @@ class Acquirer:
         estimator: Estimator,
         settings: SolveSettings,
         root_rotvec: Singles | None = None,
-        viewpoint_m: Floats | None = None,
     ) -> None:
         """Prepare.
 
         estimator: solves the candidates, its history is left as it is; root_rotvec: orientation of the root in every example,
-        (N, 3) [rad], Y up, upright if None; viewpoint_m: midpoint of the cameras, (3,) [m] world, which performers mostly face,
-        or None.
+        (N, 3) [rad], Y up, upright if None.
         """
-        self.viewpoint_m, self._torso = viewpoint_m, subject.markers.torso
+        self.viewpoint_m: Floats | None = None  # midpoint of the cameras, (3,) [m] world, which performers mostly face
+        self._torso = subject.markers.torso
         self._estimator, self._settings = estimator, settings
         self._stride = stride = max(1, -(-len(examples) // N_POSES))
         pose = examples.pose[::stride].reshape(-1, N_JOINTS - 1, 3)

@@ -4,8 +4,6 @@ With the belief x(k), P(k) after a moment and x'(k+1), P'(k+1) as predicted from
 
     G(k)  = P(k) F' P'(k+1)^-1
     xs(k) = x(k) + G(k) (xs(k+1) - x'(k+1))
-    Ps(k) = P(k) + G(k) (Ps(k+1) - P'(k+1)) G(k)'
-
 F being how `predict` carries pose and velocity on. What neighbours and markers say of moment k+1 is in xs(k+1).
 """
 
@@ -53,30 +51,23 @@ def carry_moment(before: Belief, predicted: Belief, after: Belief, s: SolveSetti
     return Moment(after, predicted, None if inverse is None else carried @ inverse)
 
 
-def smooth_backwards(moments: Sequence[Moment], covariance: bool = True) -> Belief:
-    """Return the belief about the first of some moments, given all of them.
+def smooth_backwards(moments: Sequence[Moment]) -> Belief:
+    """Return the belief about the first of some moments, given all of them; its covariance is that of the first one alone.
 
-    Args:
-        moments: consecutive, each carried on from the one before; where one is found anew, what follows tells nothing.
-        covariance: whether to smooth it as well; else it stays that of the first moment alone.
+    moments: consecutive, each carried on from the one before; where one is found anew, what follows tells nothing.
     """
     found = moments[-1].belief
     for now, after in reversed(list(pairwise(moments))):
-        found = _smooth_belief(now.belief, after, found, covariance)
+        found = _smooth_belief(now.belief, after, found)
     return found
 
 
-def _smooth_belief(now: Belief, after: Moment, found: Belief, covariance: bool) -> Belief:
+def _smooth_belief(now: Belief, after: Moment, found: Belief) -> Belief:
     """Return the belief of a moment given the next one, which is believed to have been as found."""
     predicted, gain = after.predicted, after.gain
     if predicted is None or gain is None:
         return now
     apart = np.concatenate([compute_pose_change(predicted.state, found.state), found.velocity - predicted.velocity])
     step = gain @ apart
-    result = replace(
-        now, state=apply_pose_change(now.state, step[:N_POSE], now.state.t_ns), velocity=now.velocity + step[N_POSE:]
-    )
-    if not covariance:
-        return result
-    narrower = gain @ (found.covariance - predicted.covariance) @ gain.T
-    return replace(result, covariance=now.covariance + 0.5 * (narrower + narrower.T))
+    state = apply_pose_change(now.state, step[:N_POSE], now.state.t_ns)
+    return replace(now, state=state, velocity=now.velocity + step[N_POSE:])

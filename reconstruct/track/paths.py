@@ -134,7 +134,7 @@ class Delay:
             if first is not None and last is not None:
                 found.setdefault(id(path[0]), replace(first, score=last.score))
         followed = takewhile(lambda each: each is not None, (each.moment for each in self._paths[0]))
-        smoothed = smooth_backwards([each for each in followed if each is not None], covariance=False)
+        smoothed = smooth_backwards([each for each in followed if each is not None])
         memory = replace(oldest.hypothesis.memory, belief=smoothed)
         found[id(oldest)] = replace(found.get(id(oldest), oldest.hypothesis), memory=memory)
         hypotheses = tuple(sorted(found.values(), key=lambda each: each.memory is not memory))

@@ -8,7 +8,7 @@ import pytest
 from config.errors import FileFormatError
 from config.joints import JOINT_INDEX, JOINTS, PARENTS, VRM_BONE, mirror_joint_name
 from config.landmarks import LANDMARKS
-from config.markers import NO_MARKERS, add_landmarks, list_preset_names, read_marker_set
+from config.markers import NO_MARKERS, list_preset_names, read_marker_set
 
 TORSO = '[a]\njoint = "leftUpperArm"\ntorso = true\n[b]\njoint = "hips"\ntorso = true\n[c]\njoint = "chest"\ntorso = true\n'
 
@@ -79,8 +79,6 @@ def test_joints_are_listed_parent_first_with_both_sides() -> None:
 def test_landmarks_are_markers_that_nobody_wears(tmp_path: Path) -> None:
     none = read_marker_set("none")
     assert not none.worn.any() and (none.landmark_sigma_m > 0).all()
-    both = add_landmarks(read_marker_set("locomotion"))
-    assert both.worn.sum() == 8 and len(both) == 8 + len(none) and add_landmarks(both) is both
     text = TORSO + '[d]\njoint = "rightHand"\nlandmark = "right_wrist"\nlandmark_sigma_m = 0.02\n'
     markers = read_marker_set(written(tmp_path, text))
     assert markers.worn.tolist() == [True, True, True, False] and LANDMARKS[markers.landmark[3]] == "right_wrist"

@@ -1,6 +1,5 @@
 """Building and adding: what is left out, duplicates, bad files, progress, several processes."""
 
-import shutil
 from pathlib import Path
 
 import numpy as np
@@ -149,17 +148,3 @@ def test_processes_give_the_same_file_and_pass_errors_on(sources: Path, tmp_path
     with pytest.raises(DuocapError, match=r"77_15\.amc, line 1"):
         build_database([sources], tmp_path / "three.db", 60.0, processes=2)
     assert not (tmp_path / "three.db").exists()
-
-
-@pytest.mark.slow
-def test_a_real_subject(motion_dir: Path, tmp_path: Path) -> None:
-    """Subject 5 dances, with flips of its own; subject 14's clips 31 and 36 are one motion."""
-    folder = tmp_path / "cmu"
-    shutil.copytree(motion_dir / "cmu" / "subjects" / "05", folder / "05")
-    shutil.copytree(motion_dir / "cmu" / "subjects" / "14", folder / "14")
-    report = build_database([folder], tmp_path / "a.db", 60.0, ["05_18", "14_02:2801-"])
-    database = open_database(tmp_path / "a.db")
-    assert captured(database)["14_02"] == 1400
-    assert "05_18" not in database.clip_names and "14_36" not in database.clip_names
-    assert 150 < report.repaired_frames < 600
-    assert np.isfinite(database.rotvec).all()

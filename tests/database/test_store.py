@@ -2,8 +2,6 @@
 
 import json
 import struct
-import subprocess
-import sys
 import zlib
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -17,7 +15,6 @@ from database.clips import Clip
 from database.container import ALIGNMENT, add_arrays, open_container, write_container
 from database.geometry.skeleton import Skeleton
 from database.store import find_damaged_arrays, open_database, write_database
-from tests.support.kept import Kept
 
 
 def clip(name: str, n: int, seed: int, length_m: float = 0.01, fps: float = 60.0, bad: str = "") -> Clip:
@@ -68,16 +65,6 @@ def test_later_stages_add_arrays(path: Path) -> None:
     assert set(database.extra) == {"graph_indices", "graph_start"} and database.extra["graph_start"].tolist() == [0, 5, 12]
     np.testing.assert_array_equal(database.extra["graph_indices"], indices)
     assert (database.n_poses, database.notes) == (19, ("a note",)) and find_damaged_arrays(path) == []
-
-
-@pytest.mark.slow
-def test_several_processes_read_at_once(path: Path, kept: Kept) -> None:
-    here = open_database(path)
-    code = f"from database.store import open_database; d = open_database({str(path)!r}); print(float(d.rotvec.sum()))"
-    root = Path(__file__).resolve().parents[2]
-    command = [sys.executable, "-c", code]
-    outputs = [kept.process(subprocess.Popen(command, stdout=subprocess.PIPE, text=True, cwd=root)) for _ in range(2)]
-    assert [float(process.communicate()[0]) for process in outputs] == [float(here.rotvec.sum())] * 2
 
 
 def reheaded(change: dict[str, object]) -> Callable[[bytes], bytes]:

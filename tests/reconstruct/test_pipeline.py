@@ -160,25 +160,6 @@ def test_a_pose_goes_on_by_the_few_markers_that_are_seen(session: Session, n_see
     assert all(pose.state is TrackingState.TRACKING for pose in poses[102:]) and errors_m[102:].mean() < 0.04
 
 
-def test_all_gone_for_a_second(session: Session) -> None:
-    """Coasting at once, with errors that grow until the performer is lost; tracking again on the frame of the return."""
-    every = list(range(len(session.subject.markers)))
-    pipeline = session.pipeline()
-    poses = [pipeline.step(pair) for pair in session.pairs({range(40, 100): every})]
-    states = [pose.state for pose in poses]
-    assert states[:40] == [TrackingState.TRACKING] * 40
-    lost = states.index(TrackingState.LOST) if TrackingState.LOST in states else 100
-    assert lost >= 46 and states[40:lost] == [TrackingState.COASTING] * (lost - 40)
-    assert states[lost:100] == [TrackingState.LOST] * (100 - lost)
-    assert states[100:] == [TrackingState.TRACKING] * (N - 100)
-    grown_m = np.array([pose.error_m.mean() for pose in poses[40:100]])
-    assert (grown_m[10:] > grown_m[:-10]).all()
-    assert_honest(session, poses, slice(40, 100))
-    held = poses[45]
-    assert np.all(held.joint_source == JointSource.HELD) and 0.0 < held.confidence.max() < poses[39].confidence.max()
-    assert session.errors_m(poses)[106:].mean() < 0.04
-
-
 def test_a_hidden_marker_is_not_used(session: Session) -> None:
     """It is labelled, to score its prediction, but moving it changes no pose."""
     knee = session.subject.markers.names.index("right_knee")

@@ -11,7 +11,7 @@ from config.arrays import Bools
 from config.settings import Settings
 from reconstruct.pipeline import Pipeline
 from reconstruct.pose import Pose, TrackingState
-from tests.support.people import blobs_of, build_person_skeleton, person, t_pose_clip, table_of, walk, worn_markers
+from tests.support.people import blobs_of
 from tests.support.performances import Performance
 from tests.support.rigs import synthetic_camera
 
@@ -45,19 +45,11 @@ class Walked(Performance):
 
 @pytest.fixture(scope="module")
 def walked() -> Walked:
-    subject = person("all_around", 1)
-    clip = walk(subject.skeleton, 3, speed=0.8)
-    tpose = t_pose_clip(subject.skeleton, N_TPOSE)
-    rotvec = np.concatenate([tpose.rotvec, clip.rotvec[: N - N_TPOSE]])
-    root = np.concatenate([tpose.root_m + clip.root_m[0], clip.root_m[: N - N_TPOSE]])
-    markers, joints = worn_markers(subject, rotvec, root)
-    other = build_person_skeleton(1.8)
-    table = table_of([*(walk(other, seed, speed=0.7 + 0.1 * seed) for seed in range(3)), t_pose_clip(other)])
     cameras = [
         synthetic_camera(f"cam_{c}", place, (0.0, 0.9, 0.0), horizontal_view_rad=np.radians(50.0))
         for c, place in enumerate(PLACES_M)
     ]
-    return Walked(subject, table, Rig(tuple(cameras), 0.0, floor_known=True), markers, joints)
+    return Walked.of_tpose_and_walk("all_around", Rig(tuple(cameras), 0.0, floor_known=True), N_TPOSE, N)
 
 
 def run(walked: Walked, n: int, views: list[Views]) -> list[Pose]:

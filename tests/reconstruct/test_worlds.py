@@ -32,17 +32,10 @@ def seen(stage: Performance) -> list[Views]:
 def test_a_rig_without_a_floor_is_levelled_by_the_first_seconds(stage: Performance) -> None:
     """Its frame is upside down, and nothing of it is known: soles then are on the floor, the performer began at the origin."""
     lost = replace(move_rig(stage.rig, TILT), floor_known=False)
-    runs = []
-    for _ in range(2):
-        pipeline, poses = replace(stage, rig=place_rig_in_world(lost, None)).pipeline(), []
-        assert not pipeline.rig.floor_known
-        poses = [pipeline.step(views) for views in seen(stage)]
-        runs.append((pipeline, poses))
-    (pipeline, poses), (_, again) = runs
+    pipeline = replace(stage, rig=place_rig_in_world(lost, None)).pipeline()
+    assert not pipeline.rig.floor_known
+    poses = [pipeline.step(views) for views in seen(stage)]
     assert all(pose.state is TrackingState.TRACKING for pose in poses[2:])
-    assert all(
-        np.array_equal(a.rotvec, b.rotvec) and np.array_equal(a.root_m, b.root_m) for a, b in zip(poses, again, strict=True)
-    )
     assert pipeline.rig.floor_known
     found = compute_motion_between(stage.rig.cameras[0], pipeline.rig.cameras[0])
     assert np.degrees(np.arccos(found.rotation[1, 1])) < 4.0

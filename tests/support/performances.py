@@ -50,6 +50,24 @@ class Performance:
         markers, joints = worn_markers(subject, clip.rotvec[:n_frames], clip.root_m[:n_frames] - moved_m)
         return cls(subject, build_walks(n_walks), front_rig(), markers, joints)
 
+    @classmethod
+    def of_tpose_and_walk(cls, markers: str, rig: Rig, n_tpose: int, n_frames: int) -> Self:
+        """Return a T-pose and a walk that the database lacks, which begins with a jump.
+
+        Args:
+            markers: the marker set.
+            rig: the cameras.
+            n_tpose: frames of the T-pose.
+            n_frames: of both.
+        """
+        subject = person(markers, 1)
+        clip, tpose = walk(subject.skeleton, 3, speed=0.8), t_pose_clip(subject.skeleton, n_tpose)
+        rotvec = np.concatenate([tpose.rotvec, clip.rotvec[: n_frames - n_tpose]])
+        root_m = np.concatenate([tpose.root_m + clip.root_m[0], clip.root_m[: n_frames - n_tpose]])
+        other = build_person_skeleton(1.8)
+        table = table_of([*(walk(other, seed, speed=0.7 + 0.1 * seed) for seed in range(3)), t_pose_clip(other)])
+        return cls(subject, table, rig, *worn_markers(subject, rotvec, root_m))
+
     def pipeline(self, settings: Settings | None = None, hidden: tuple[str, ...] = ()) -> Pipeline:
         """Return a pipeline; markers that are `hidden` are labelled and not used."""
         return Pipeline(self.rig, self.subject, self.table, settings or Settings(), hidden)

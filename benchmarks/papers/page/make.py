@@ -7,15 +7,16 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from benchmarks.papers.frame import PaperTable, Request
+from benchmarks.papers.page import chai, chai_behaviours, grochow, lai, lai_sizes, wei
 from benchmarks.papers.page.figures import format_figures, keep_figures
 from benchmarks.papers.page.frame import MeasuredItem, PageItem, count_verdicts, format_grid, format_page
-from benchmarks.papers.page.pages import PAGES
 from benchmarks.papers.tables import TABLES
 from config.errors import DatabaseError
 from config.files import write_atomically
 
 FIGURES = Path(__file__).resolve().parents[1] / "figures"
 INDEX = "papers.md"
+PAGES = (chai.PAGE, chai_behaviours.PAGE, grochow.PAGE, lai.PAGE, lai_sizes.PAGE, wei.PAGE)
 ABOUT = """Every table and figure of the four papers in its order: the paper's figures, ours with the paper's own model,
 ours with our own, what data, what differs. *Better*, *equal* and *worse* say how ours stands to the paper's:
 equal within 5 % or two standard errors.

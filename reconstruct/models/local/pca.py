@@ -26,10 +26,9 @@ The difference cancels: errors are good to about 1e-8 of the examples' distances
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
-from numpy.typing import ArrayLike
 
 from config.arrays import Floats
 from config.jit import kernel
@@ -94,7 +93,6 @@ def _compute_spectrum(Y: Floats) -> tuple[Floats, Floats, Floats]:
 
 
 COUNTS = (20, 50, 100, 150, 200)  # candidates for K
-JUDGED = 20  # all candidates are judged on the same examples, those nearest to the query
 STEPS = 60  # of the root finder at most; 3 to 6 are usual, the rest is for bisection
 
 
@@ -251,101 +249,37 @@ def compute_left_out_errors2(model: LocalPca, judged: int, max_dimensions: int) 
     return errors2
 
 
-def compute_loo_errors(examples: ArrayLike, counts: Sequence[int], max_dimensions: int, judged: int | None = None) -> Floats:
-    """Return the leave-one-out reconstruction error of local models of the K nearest examples in B dimensions.
+def choose_candidate(errors: Floats, counts: Sequence[int]) -> tuple[int, int]:
+    """Return the K and B of the smallest error.
 
-    Args:
-        examples: nearest first, (N, D) [rad].
-        counts: candidates K, each 2 to N.
-        max_dimensions: largest B.
-        judged: number of the nearest examples that are left out in turn; None for all K.
-    Returns (len(counts), B) [rad]: the root mean square over the examples left out of the L2 distance between pose and
-        reconstruction, which is Chai & Hodgins' measure (section 7.1). Raises ValueError: a count that the examples do not allow.
-    """
-    X = np.ascontiguousarray(examples, np.float64)
-    _check_candidates(counts, len(X), max_dimensions)
-    return np.array([_compute_error_row(compute_pca(X[:count]), count, max_dimensions, judged) for count in counts])
+    The error never rises with B, as the directions left out are nested, so that the largest B wins as long as it gains
+    anything. Ties go to fewer dimensions, then to more neighbours.
 
-
-def _check_candidates(counts: Sequence[int], n: int, max_dimensions: int) -> None:
-    """Raise ValueError for candidates that n examples do not allow."""
-    if len(counts) == 0 or max_dimensions < 1 or any(not 2 <= count <= n for count in counts):
-        raise ValueError(f"expected counts from 2 to {n} and at least one dimension, got {list(counts)} and {max_dimensions}")
-
-
-def _compute_error_row(model: LocalPca, count: int, max_dimensions: int, judged: int | None) -> Floats:
-    """Return one row of `compute_loo_errors`."""
-    m = count if judged is None else min(judged, count)
-    return np.asarray(np.sqrt(compute_left_out_errors2(model, m, max_dimensions).mean(axis=0)))
-
-
-def choose_candidate(errors: Floats, counts: Sequence[int], slack: float = 0.0) -> tuple[int, int]:
-    """Return the K and B of the smallest error; with slack, the fewest dimensions within (1 + slack) times it.
-
-    The error never rises with B, as the directions left out are nested, so that without slack the largest B wins as long as it
-    gains anything. Ties go to fewer dimensions, then to more neighbours.
-
-    Args:
-        errors: error for each count and number of dimensions, (len(counts), B).
-        counts: K of each row.
-        slack: share by which an error may be larger.
+    errors: error for each count K and number of dimensions, (len(counts), B).
     """
     hair = 1e-9 * float(errors.min()) + 1e-12
-    b = int(np.argmax((errors <= (1.0 + slack) * float(errors.min()) + hair).any(axis=0)))
+    b = int(np.argmax((errors <= float(errors.min()) + hair).any(axis=0)))
     best = np.flatnonzero(errors[:, b] <= errors[:, b].min() + hair)
     return max(counts[int(k)] for k in best), b + 1
 
 
-@dataclass(frozen=True, slots=True)
-class SelectedPca:
-    """The local model that cross-validation prefers (Chai & Hodgins 2005, eq. 3).
+def select_local_pca(examples: Floats, max_dimensions: int) -> LocalPca:
+    """Return the principal components of as many examples and in as many dimensions as cross-validation prefers.
 
-    Attributes:
-        count: number K of examples.
-        mean: p, (D,) [rad].
-        directions: U, orthonormal columns, (D, B).
-        variances: variances of the K examples along the directions, (B,) [rad^2].
-        error: leave-one-out error of the model [rad].
+    The decomposition that was judged is the one that is used. Its directions are at most those the examples have, so none for
+    identical ones.
+
+    examples: nearest first, (N, D) float64 [rad], N >= 1.
     """
-
-    count: int
-    mean: Floats
-    directions: Floats
-    variances: Floats
-    error: float
-
-
-def select_local_pca(
-    examples: ArrayLike,
-    counts: Sequence[int] = COUNTS,
-    max_dimensions: int = 7,
-    *,
-    judged: int | None = JUDGED,
-    slack: float = 0.0,
-) -> SelectedPca:
-    """Select K and B for a query and give the model they make; the decomposition that was judged is the one that is used.
-
-    B is at most the number of directions the examples have, so 0 for identical examples.
-
-    Args:
-        examples: nearest first, (N, D) [rad], N >= 1.
-        counts: candidates K, those beyond N stand for N itself.
-        max_dimensions: largest B.
-        judged: number of the nearest examples that are left out in turn; None for all.
-        slack: share by which an error may be larger.
-    """
-    X = np.ascontiguousarray(examples, np.float64)
-    candidates = sorted({min(count, len(X)) for count in counts})
-    models = [compute_pca(X[:count]) for count in candidates]
-    if len(X) < 2:
-        return SelectedPca(len(X), models[0].mean, models[0].directions, models[0].variances, float("inf"))
-    _check_candidates(candidates, len(X), max_dimensions)
-    errors = np.array([_compute_error_row(m, k, max_dimensions, judged) for m, k in zip(models, candidates, strict=True)])
-    K, B = choose_candidate(errors, candidates, slack)
-    row = candidates.index(K)
-    model = models[row]
+    counts = [count for count in COUNTS if count < len(examples)] + [len(examples)]
+    models = [compute_pca(examples[:count]) for count in counts]
+    if len(examples) < 2:
+        return models[0]
+    errors2 = [compute_left_out_errors2(each, count, max_dimensions) for each, count in zip(models, counts, strict=True)]
+    K, B = choose_candidate(np.sqrt([each.mean(axis=0) for each in errors2]), counts)
+    model = models[counts.index(K)]
     directions = np.ascontiguousarray(model.directions[:, :B])
-    return SelectedPca(K, model.mean, directions, model.variances[:B], float(errors[row, B - 1]))
+    return replace(model, directions=directions, scatter=model.scatter[:B], scores=model.scores[:, :B])
 
 
 def fit_local_pca(poses: Floats, predicted: Floats | None, *, dimensions: int, smooth_sigma_rad: float) -> LocalModel:
@@ -360,13 +294,10 @@ def fit_local_pca(poses: Floats, predicted: Floats | None, *, dimensions: int, s
         dimensions: number B of dimensions.
         smooth_sigma_rad: standard deviation of the expectation [rad].
     """
-    counts = [count for count in COUNTS if count < len(poses)] + [len(poses)]
-    chosen = select_local_pca(poses, counts, dimensions, judged=None) if len(poses) > 1 else None
-    mean, U, variance = poses[0], np.eye(poses.shape[1], 1), np.zeros(1)  # equal poses spread in no direction: any will do
-    if chosen is not None:
-        mean = chosen.mean
-        if len(chosen.variances):
-            U, variance = chosen.directions, chosen.variances
+    chosen = select_local_pca(poses, dimensions)
+    mean, U, variance = chosen.mean, chosen.directions, chosen.variances
+    if not len(variance):  # equal poses spread in no direction: any will do
+        U, variance = np.eye(poses.shape[1], 1), np.zeros(1)
     B = U.shape[1]
     quadratic = Quadratic(np.zeros(B), np.diag(1.0 / np.maximum(variance, 1e-10)))
     if predicted is not None:

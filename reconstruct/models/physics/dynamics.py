@@ -7,7 +7,7 @@ then each joint's angular velocity relative to its parent in the joint's own axe
 
 Between configurations: `difference(a, b)` is the tangent vector at a that leads to b, `integrate` its inverse. Derivatives with
 respect to a configuration are along changes in its tangent space. The charted rotation vectors of poses, in which splines and
-principal components are taken, have rates r' with w = J_r(r) r' (`compute_chart_to_tangent`).
+principal components are taken, have rates r' with w = J_r(r) r' (`compute_right_jacobian`).
 """
 
 from typing import Any, NamedTuple
@@ -64,18 +64,6 @@ def poses_from_configurations(q: ArrayLike) -> tuple[Floats, Floats]:
     rows = np.asarray(q, np.float64)
     local = matrix_from_quaternion(rows[:, 3:].reshape(-1, N_JOINTS, 4))
     return np.ascontiguousarray(charted_from_local(local)), np.ascontiguousarray(rows[:, :3])
-
-
-def compute_chart_to_tangent(rotvec: ArrayLike, root_rotation: ArrayLike) -> Floats:
-    """Return dq/dr, (72, 72), of one pose: changes of (root_m, charted rotation vectors) to tangent vectors.
-
-    rotvec: (J, 3) [rad]; root_rotation: the hips' orientation in the world, (3, 3).
-    """
-    out = np.zeros((N_TANGENT, N_TANGENT))
-    out[:3, :3] = np.asarray(root_rotation).T
-    for joint, r in enumerate(np.asarray(rotvec, np.float64)):
-        out[find_joint_rows(joint), find_joint_rows(joint)] = compute_right_jacobian(r)
-    return out
 
 
 def compute_right_jacobian(rotvec: ArrayLike) -> Floats:
@@ -232,15 +220,6 @@ class Dynamics:
     def center_of_mass(self, q: Floats) -> Floats:
         """Return the centre of mass of one configuration, (3,) [m] world."""
         return np.array(self._pin.centerOfMass(self.model, self.data, q))
-
-    def momentum(self, q: Floats, v: Floats) -> Floats:
-        """Return linear momentum and angular momentum about the centre of mass, (6,) [kg m/s, kg m^2/s] in the world's axes."""
-        return np.array(self._pin.computeCentroidalMomentum(self.model, self.data, q, v).vector)
-
-    def energy_j(self, q: Floats, v: Floats) -> float:
-        """Return kinetic and potential energy."""
-        kinetic = self._pin.computeKineticEnergy(self.model, self.data, q, v)
-        return float(kinetic + self._pin.computePotentialEnergy(self.model, self.data, q))
 
     def _external(self, q: Floats, contact_n: Floats) -> Any:
         """Return contact forces as forces on joints in their own frames; places the joints."""

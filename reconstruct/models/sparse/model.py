@@ -11,18 +11,16 @@ from typing import Any
 import numpy as np
 
 from config.arrays import Floats, Singles
-from config.errors import DatabaseError
 from config.joints import N_JOINTS
-from database.container import Container, FileKind, open_container, write_container
+from database.container import Container, FileKind, build_checked, open_whole_container, write_container
 from database.geometry.rotations import matrix_from_rotvec
 from database.geometry.skeleton import REFERENCE, Skeleton
 from reconstruct.models.sparse.body import BodyPoints, build_body_points, list_point_names
 from reconstruct.models.sparse.dictionary import Centring, Dictionary, join_dictionaries, recentre_dictionary
 from reconstruct.models.sparse.learn import SparseError
 
-SUFFIX = ".sparse"
 AGAIN = "train it again with `duocap sparse train`"
-KIND = FileKind(b"duocap sparse\0\0\0", 2, "a pose dictionary", "train one with `duocap sparse train`", AGAIN)
+KIND = FileKind(b"duocap sparse\0\0\0", 2, "a pose dictionary", "train one with `duocap sparse train`", AGAIN, SparseError)
 MAX_VALUE = 1e4
 ARRAYS: Mapping[str, type] = {
     **dict.fromkeys(("atoms", "mean", "examples"), np.float32),
@@ -98,22 +96,19 @@ def compute_up_directions(rotvec: Singles) -> Floats:
 
 def write_dictionary(path: Path, model: PoseDictionary) -> None:
     """Write a dictionary, whole or not at all. Raises SparseError."""
-    try:
-        with write_container(path, KIND) as writer:
-            for name, array in _collect_arrays(model).items():
-                writer.add(name, np.asarray(array, ARRAYS[name]))
-            writer.fields = _read_layout() | {
-                "name": model.name,
-                "skeleton": model.skeleton.name,
-                "n_nonzero": model.dictionary.n_nonzero,
-                "constant": model.dictionary.centring.constant,
-                "error_m": model.error_m,
-                "n_poses": model.n_poses,
-                "sources": list(model.sources),
-                "options": dict(model.options),
-            }
-    except DatabaseError as error:
-        raise SparseError(str(error)) from error
+    with write_container(path, KIND) as writer:
+        for name, array in _collect_arrays(model).items():
+            writer.add(name, np.asarray(array, ARRAYS[name]))
+        writer.fields = _read_layout() | {
+            "name": model.name,
+            "skeleton": model.skeleton.name,
+            "n_nonzero": model.dictionary.n_nonzero,
+            "constant": model.dictionary.centring.constant,
+            "error_m": model.error_m,
+            "n_poses": model.n_poses,
+            "sources": list(model.sources),
+            "options": dict(model.options),
+        }
 
 
 def read_dictionary(path: Path) -> PoseDictionary:
@@ -121,23 +116,10 @@ def read_dictionary(path: Path) -> PoseDictionary:
 
     Raises SparseError: no such file, none of a dictionary, damaged, of another version, of other joints or points, or invalid.
     """
-    try:
-        container = open_container(path, KIND)
-        damaged = container.damaged()
-    except DatabaseError as error:
-        raise SparseError(str(error)) from error
-    if damaged:
-        raise SparseError(f"{path}: damaged: {', '.join(damaged)} differ from their checksums; copy it again or {AGAIN}")
+    container = open_whole_container(path, KIND)
     if any(container.fields.get(name) != value for name, value in _read_layout().items()):
         raise SparseError(f"{path}: trained for other joints or points of the body than this program's; {AGAIN}")
-    try:
-        model = _dictionary_from_container(container)
-    except (KeyError, TypeError, ValueError) as error:
-        raise SparseError(f"{path}: its contents do not fit together; copy it again or {AGAIN}") from error
-    fault = _describe_fault(model)
-    if fault:
-        raise SparseError(f"{path}: cannot be right: {fault}; copy it again or {AGAIN}")
-    return model
+    return build_checked(path, KIND, lambda: _dictionary_from_container(container), _describe_fault)
 
 
 def _collect_arrays(model: PoseDictionary) -> dict[str, Any]:

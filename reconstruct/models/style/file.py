@@ -12,16 +12,14 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from config.errors import DatabaseError
 from config.joints import JOINTS, N_JOINTS
-from database.container import Container, FileKind, open_container, write_container
+from database.container import Container, FileKind, build_checked, open_whole_container, write_container
 from database.geometry.skeleton import REFERENCE, Skeleton
 from reconstruct.models.style.features import RATE_HZ, PoseTimes, list_feature_names
 from reconstruct.models.style.model import Hyperparameters, Style, StyleError, build_evaluator
 
-SUFFIX = ".style"
 AGAIN = "learn it again with `duocap style train`"
-KIND = FileKind(b"duocap style\0\0\0\0", 1, "a style", "learn one with `duocap style train`", AGAIN)
+KIND = FileKind(b"duocap style\0\0\0\0", 1, "a style", "learn one with `duocap style train`", AGAIN, StyleError)
 MAX_ACTIVE = 2000  # its covariance is kept in memory
 MAX_VALUE = 1e6  # of any feature, angle, position or latent coordinate
 ARRAYS: Mapping[str, type] = {
@@ -57,19 +55,16 @@ def write_style(path: Path, style: Style, origin: StyleOrigin | None = None) -> 
     fault = _describe_fault(style)
     if fault:
         raise StyleError(f"{path}: not written: {fault}; learn it from other poses or with other options")
-    try:
-        with write_container(path, KIND) as writer:
-            for name, array in collect_style_arrays(style).items():
-                writer.add(name, np.asarray(array, ARRAYS[name]))
-            writer.fields = _read_layout() | {
-                "name": style.name,
-                "skeleton": style.skeleton.name,
-                "learned": _list_parameters(style.learned),
-                "annealed": _list_parameters(style.annealed),
-                "origin": {"sources": list(o.sources), "options": dict(o.options), "version": o.version},
-            }
-    except DatabaseError as error:
-        raise StyleError(str(error)) from error
+    with write_container(path, KIND) as writer:
+        for name, array in collect_style_arrays(style).items():
+            writer.add(name, np.asarray(array, ARRAYS[name]))
+        writer.fields = _read_layout() | {
+            "name": style.name,
+            "skeleton": style.skeleton.name,
+            "learned": _list_parameters(style.learned),
+            "annealed": _list_parameters(style.annealed),
+            "origin": {"sources": list(o.sources), "options": dict(o.options), "version": o.version},
+        }
 
 
 def read_style(path: Path) -> Style:
@@ -82,22 +77,14 @@ def read_style_and_origin(path: Path) -> tuple[Style, StyleOrigin]:
 
     Raises StyleError: no such file, not a style, damaged, of another version, of other features or joint charts, or invalid.
     """
-    try:
-        container = open_container(path, KIND)
-        damaged = container.damaged()
-    except DatabaseError as error:
-        raise StyleError(str(error)) from error
-    if damaged:
-        raise StyleError(f"{path}: damaged: {', '.join(damaged)} differ from their checksums; copy it again or {AGAIN}")
+    container = open_whole_container(path, KIND)
     _check_layout(path, container.fields)
-    try:
-        style, origin = _style_from_container(container), _read_origin(container.fields["origin"])
-    except (KeyError, TypeError, ValueError, AttributeError) as error:
-        raise StyleError(f"{path}: its contents do not fit together; copy it again or {AGAIN}") from error
-    fault = _describe_fault(style)
-    if fault:
-        raise StyleError(f"{path}: cannot be right: {fault}; copy it again or {AGAIN}")
-    return style, origin
+    return build_checked(
+        path,
+        KIND,
+        lambda: (_style_from_container(container), _read_origin(container.fields["origin"])),
+        lambda found: _describe_fault(found[0]),
+    )
 
 
 def collect_style_arrays(style: Style) -> dict[str, NDArray[Any]]:

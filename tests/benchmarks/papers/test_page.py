@@ -9,8 +9,7 @@ pytest.importorskip("sklearn", reason='needs scikit-learn: pip install "duocap[b
 
 from benchmarks.papers.page.compare import compare_restoring, name_best
 from benchmarks.papers.page.frame import Comparison, MeasuredItem, PageItem, Verdict, count_verdicts, format_item
-from benchmarks.papers.page.make import FIGURES, PageOptions, find_table, make_pages
-from benchmarks.papers.page.pages import PAGES
+from benchmarks.papers.page.make import FIGURES, PAGES, PageOptions, find_table, make_pages
 from benchmarks.report import Row
 from config.errors import DatabaseError
 

@@ -23,7 +23,7 @@ from reconstruct.acquire.monocular import (
 )
 from reconstruct.body_state import BodyState
 from reconstruct.search.examples import compute_examples
-from tests.support.compiled import compiled_only, limit_examples
+from tests.support.compiled import limit_examples
 from tests.support.people import front_rig, person, t_pose, t_pose_clip, table_of, walk, worn_markers
 
 UP = np.array([0.0, 1.0, 0.0])
@@ -87,18 +87,6 @@ def test_the_last_pose_is_found_again(acquirer: ViewAcquirer) -> None:
     assert found is not None and found.trusted
     assert found.blob_of_marker.tolist() == list(range(14))
     assert np.linalg.norm(found.position_m - clip.root_m[40] - [0.8, 0.0, -1.2]) < 0.05
-
-
-@compiled_only
-def test_the_same_frames_give_the_same_result(acquirer: ViewAcquirer) -> None:
-    px = CAMERA.project(worn_markers(SUBJECT, walk(SUBJECT.skeleton, 4).rotvec[:1], np.array([[0.0, 0.95, 0.0]]))[0][0])
-    results = []
-    for _ in range(2):
-        acquirer.forget()
-        results.append([acquirer.acquire(CAMERA, px) for _ in range(3)])
-    for first, second in zip(*results, strict=True):
-        assert isinstance(first, AcquiredView) and isinstance(second, AcquiredView)
-        assert first.cost_m == second.cost_m and np.array_equal(first.blob_of_marker, second.blob_of_marker)
 
 
 def test_few_or_senseless_blobs(acquirer: ViewAcquirer) -> None:

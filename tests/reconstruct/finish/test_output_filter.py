@@ -134,13 +134,6 @@ def test_time_that_stands_still_starts_anew() -> None:
     assert filtered([*poses, poses[-1]])[-1] is poses[-1]
 
 
-def test_it_comes_out_the_same_again() -> None:
-    first, again = filtered(trembling(50)), filtered(trembling(50))
-    assert all(
-        np.array_equal(a.rotvec, b.rotvec) and np.array_equal(a.root_m, b.root_m) for a, b in zip(first, again, strict=True)
-    )
-
-
 def test_poses_go_in_and_come_out_of_any_chart() -> None:
     """A root turned by nearly pi that changes between r and its twin, one full turn away, gives the same rotations."""
     poses = trembling(60)

@@ -4,9 +4,9 @@ from dataclasses import replace
 
 import numpy as np
 
-from config.arrays import Bools, Floats
+from config.arrays import Bools, Floats, Ints
 from config.joints import CHAINS, JOINT_INDEX, N_JOINTS
-from reconstruct.finish.unseen_limbs import UnseenChains
+from reconstruct.finish.unseen_limbs import SLOTS, RememberedRows, UnseenChains
 from reconstruct.pose import Pose, TrackingState
 from tests.support.people import Table, bent_pose, person
 from tests.support.poses import joints_of, solved_pose
@@ -76,3 +76,17 @@ def test_a_loss_starts_anew() -> None:
     assert not np.array_equal(moved.rotvec, second.rotvec)
     chains.step(replace(second, state=TrackingState.LOST), None)
     assert np.array_equal(chains.step(second, np.arange(9)).rotvec, second.rotvec)
+
+
+def test_what_is_remembered_of_examples_is_what_is_computed_and_little_is_computed_again() -> None:
+    asked = list[int]()
+
+    def compute(rows: Ints) -> Floats:
+        asked.extend(rows.tolist())
+        return rows.astype(np.float64) ** 2
+
+    remembered, rng = RememberedRows(compute), np.random.default_rng(0)
+    for step in range(20):
+        rows = np.unique(np.concatenate([step + rng.integers(0, 40, 30), SLOTS + np.arange(5)]))  # some share a slot
+        np.testing.assert_array_equal(remembered.of(rows), rows**2)
+    assert len(asked) < 20 * 15

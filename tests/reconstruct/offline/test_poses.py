@@ -6,6 +6,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 import pytest
 
+from benchmarks.reconstruct.swaps import exchange_markers
 from capture.packets import MarkerFrame, Views
 from config.arrays import Bools, Floats
 from config.joints import JOINT_INDEX, N_JOINTS
@@ -55,22 +56,6 @@ class Walk(Performance):
         which = self.numbers(names)
         found = np.stack([pose.marker_m for pose in solved.poses])
         return np.asarray(np.linalg.norm(found[:, which] - self.markers[:, which], axis=2))
-
-
-def exchange_labels(frame: MarkerFrame, first: int, second: int) -> MarkerFrame:
-    """Return a frame with the labels of two markers exchanged."""
-    order = np.arange(len(frame.valid))
-    order[[first, second]] = order[[second, first]]
-    return replace(
-        frame,
-        valid=frame.valid[order],
-        point_m=frame.point_m[order],
-        covariance_m2=frame.covariance_m2[order],
-        seen=frame.seen[:, order],
-        image_px=frame.image_px[:, order],
-        sigma_px=frame.sigma_px[:, order],
-        epipolar_px=frame.epipolar_px[order],
-    )
 
 
 @pytest.fixture(scope="module")
@@ -136,7 +121,7 @@ def test_labels_are_corrected_backwards(scene: Walk) -> None:
     hand, feet = scene.numbers(("left_hand",))[0], scene.numbers(FEET)
     given = list(live.markers)
     for k in range(GAP.stop, GAP.stop + 20):
-        given[k] = exchange_labels(given[k], feet[0], feet[1])
+        given[k] = exchange_markers(given[k], feet[0], feet[1])
     for k in range(GAP.stop, GAP.stop + 10):
         shown = np.arange(len(given[k].valid)) != hand
         given[k] = replace(given[k], valid=given[k].valid & shown, seen=given[k].seen & shown)
@@ -153,7 +138,7 @@ def test_tracks_exchanged_together_after_a_gap_are_set_right_together(scene: Wal
     hand, foot, other_hand, other_foot = scene.numbers(names)
     for k in range(GAP.stop, N):
         for a, b in ((hand, foot), (foot, other_hand), (other_hand, other_foot)):
-            given[k] = exchange_labels(given[k], a, b)
+            given[k] = exchange_markers(given[k], a, b)
     solved = solve_take(replace(live, markers=given), scene.options)
     assert scene.wrong(given).sum() == 4 * (N - GAP.stop)
     assert not scene.wrong(solved.markers).any()

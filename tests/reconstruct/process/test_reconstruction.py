@@ -229,15 +229,13 @@ def test_poses_go_on_from_one_camera_while_the_other_is_silent(camera: int, run:
 
 
 def test_of_three_cameras_one_is_unplugged_and_comes_back() -> None:
-    """No pose is missed, events name the camera, and a replay of the journal makes the same poses."""
-    record, again, as_stamped = Record(), Record(), TimeSettings(interpolate=False)
-    run, replay = (Reconstruction(IndexPipeline(), sink, 12 * MS, as_stamped, n_cameras=3) for sink in (record, again))
-    writer, entries = JournalWriter(), []
+    """No pose is missed, and events name the camera."""
+    record = Record()
+    run = Reconstruction(IndexPipeline(), record, 12 * MS, TimeSettings(interpolate=False), n_cameras=3)
     for i in range(120):
         t_ns = T0 + 20 * MS * i
         received = [sent(c, i, t_ns + (0, 4, 7)[c] * MS) for c in range(3) if c != 1 or not 40 <= i < 80]
         for turn in (received[:1], received[1:]):
-            entries += writer.turn(turn, t_ns + 15 * MS)
             run.turn(turn, t_ns + 15 * MS)
         run.report(t_ns, 0)
     assert [pose.root_m[0] for pose in record.poses] == list(range(120))
@@ -246,11 +244,6 @@ def test_of_three_cameras_one_is_unplugged_and_comes_back() -> None:
     words = "the right camera is silent; poses go on from the left and third cameras"
     assert record.events == [words, "all cameras send again"]
     assert {"left", "right", "third"} == set(record.states[-1].cameras) and record.states[1].cameras["right"]["state"] == "silent"
-    for one in read_journal(entries):
-        assert isinstance(one, JournalTurn)
-        replay.turn(list(one.received), one.t_ns)
-    assert [pose.root_m.tobytes() for pose in again.poses] == [pose.root_m.tobytes() for pose in record.poses]
-    assert [pose.t_capture_ns for pose in again.poses] == [pose.t_capture_ns for pose in record.poses]
 
 
 def test_the_view_of_a_camera_that_was_moved_is_left_out(monkeypatch: pytest.MonkeyPatch) -> None:

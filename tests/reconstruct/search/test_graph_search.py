@@ -67,14 +67,6 @@ def test_many_lists_where_the_way_is_lost(
     assert wide(nowhere)
 
 
-def test_the_same_twice(world: tuple[Examples, Graph, Lists]) -> None:
-    first, second = PoseSearch(*world), PoseSearch(*world)
-    for n in range(700, 712):
-        query = query_at(world[0], n, n)
-        (rows, distances), (again, same) = first.nearest(query, 25), second.nearest(query, 25)
-        assert np.array_equal(rows, again) and np.array_equal(distances, same) and first.examined == second.examined
-
-
 def test_unseen_markers_rays_and_no_prediction(world: tuple[Examples, Graph, Lists]) -> None:
     examples, graph, lists = world
     search = PoseSearch(examples, graph, lists)

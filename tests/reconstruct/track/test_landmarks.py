@@ -10,11 +10,9 @@ from calibration.camera import Rig
 from capture.packets import Views
 from config.landmarks import ABSENT, SOURCES, Exchange
 from config.settings import LabelSettings
-from database.builtin import build_person_skeleton
 from reconstruct.pose import Pose, TrackingState
 from reconstruct.track.landmarks import compute_change_costs, compute_sigma_px, is_turned
 from tests.support.landmarks import landmark_views
-from tests.support.people import person, t_pose_clip, table_of, walk, worn_markers
 from tests.support.performances import Performance
 from tests.support.rigs import synthetic_camera
 
@@ -33,18 +31,11 @@ class Seen(Performance):
 
 @pytest.fixture(scope="module")
 def seen() -> Seen:
-    subject = person("none", 1)
-    clip, tpose = walk(subject.skeleton, 3, speed=0.8), t_pose_clip(subject.skeleton, N_TPOSE)
-    rotvec = np.concatenate([tpose.rotvec, clip.rotvec[: N - N_TPOSE]])
-    root = np.concatenate([tpose.root_m + clip.root_m[0], clip.root_m[: N - N_TPOSE]])
-    markers, joints = worn_markers(subject, rotvec, root)
-    other = build_person_skeleton(1.8)
-    table = table_of([*(walk(other, seed, speed=0.7 + 0.1 * seed) for seed in range(3)), t_pose_clip(other)])
     places = [(-1.5, 1.25, 4.0), (1.5, 1.2, 4.1)]
     cameras = [
         synthetic_camera(f"cam_{c}", at, (0.0, 0.9, 0.0), horizontal_view_rad=np.radians(60.0)) for c, at in enumerate(places)
     ]
-    return Seen(subject, table, Rig(tuple(cameras), 0.0, floor_known=True), markers, joints)
+    return Seen.of_tpose_and_walk("none", Rig(tuple(cameras), 0.0, floor_known=True), N_TPOSE, N)
 
 
 @pytest.fixture(scope="module")

@@ -98,7 +98,3 @@ class ForceField:
     def predicted(self, states: Floats) -> Prediction:
         """Return forces, in coordinates of their subspace, of states (N, 142), and derivatives by the states' coordinates."""
         return predict_outputs(self.process, self.state.coordinates(states))
-
-    def mean_forces(self, states: Floats) -> Floats:
-        """Return the expected u of states: (N, 142) -> (N, 72), in units."""
-        return self.force.points(self.predicted(states).mean)

@@ -6,9 +6,8 @@ from typing import Any
 
 import numpy as np
 
-from config.errors import DatabaseError
 from config.joints import JOINTS, N_JOINTS
-from database.container import Container, FileKind, open_container, write_container
+from database.container import Container, FileKind, build_checked, open_whole_container, write_container
 from database.geometry.skeleton import REFERENCE, Skeleton
 from reconstruct.models.physics.contacts import N_FEET, N_PARTS
 from reconstruct.models.physics.dynamics import N_CONFIGURATION, N_TANGENT
@@ -18,9 +17,9 @@ from reconstruct.models.physics.field.process import SparseGaussianProcess
 from reconstruct.models.physics.field.state import N_STATE
 from reconstruct.models.physics.field.train import ForceFieldError
 
-SUFFIX = ".forces"
 AGAIN = "train it again with `duocap physics train`"
-KIND = FileKind(b"duocap forces\0\0\0", 2, "a force field", "train one with `duocap physics train`", AGAIN)
+KIND = FileKind(b"duocap forces\0\0\0", 2, "a force field", "train one with `duocap physics train`", AGAIN, ForceFieldError)
+SUFFIX = ".forces"
 PARTS: Mapping[str, tuple[type, tuple[str, ...]]] = {
     "state": (Subspace, ("mean", "basis", "spread")),
     "force": (Subspace, ("mean", "basis", "spread")),
@@ -34,43 +33,27 @@ DTYPES: Mapping[str, type] = {"examples.q": np.float32, "examples.start": np.int
 
 def write_field(path: Path, field: ForceField) -> None:
     """Write a force field, whole or not at all. Raises ForceFieldError."""
-    try:
-        with write_container(path, KIND) as writer:
-            for part, (_, names) in PARTS.items():
-                for name in names:
-                    array = np.asarray(getattr(getattr(field, part), name))
-                    writer.add(f"{part}.{name}", array.astype(DTYPES.get(f"{part}.{name}", np.float64)))
-            writer.fields = _read_layout() | {
-                "name": field.name,
-                "skeleton": field.skeleton.name,
-                "mass_kg": field.mass_kg,
-                "noise": field.process.noise,
-                "fps": field.examples.fps,
-                "sources": list(field.sources),
-            }
-    except DatabaseError as error:
-        raise ForceFieldError(str(error)) from error
+    with write_container(path, KIND) as writer:
+        for part, (_, names) in PARTS.items():
+            for name in names:
+                array = np.asarray(getattr(getattr(field, part), name))
+                writer.add(f"{part}.{name}", array.astype(DTYPES.get(f"{part}.{name}", np.float64)))
+        writer.fields = _read_layout() | {
+            "name": field.name,
+            "skeleton": field.skeleton.name,
+            "mass_kg": field.mass_kg,
+            "noise": field.process.noise,
+            "fps": field.examples.fps,
+            "sources": list(field.sources),
+        }
 
 
 def read_field(path: Path) -> ForceField:
     """Read a force field. Raises ForceFieldError: none, damaged, of another version or other joints, or invalid."""
-    try:
-        container = open_container(path, KIND)
-        damaged = container.damaged()
-    except DatabaseError as error:
-        raise ForceFieldError(str(error)) from error
-    if damaged:
-        raise ForceFieldError(f"{path}: damaged: {', '.join(damaged)} differ from their checksums; copy it again or {AGAIN}")
+    container = open_whole_container(path, KIND)
     if any(container.fields.get(name) != value for name, value in _read_layout().items()):
         raise ForceFieldError(f"{path}: learned of other joints than this program's; {AGAIN}")
-    try:
-        field = _field_from_container(container)
-    except (KeyError, TypeError, ValueError, AssertionError) as error:
-        raise ForceFieldError(f"{path}: its contents do not fit together; copy it again or {AGAIN}") from error
-    fault = _describe_fault(field)
-    if fault:
-        raise ForceFieldError(f"{path}: cannot be right: {fault}; copy it again or {AGAIN}")
-    return field
+    return build_checked(path, KIND, lambda: _field_from_container(container), _describe_fault)
 
 
 def _read_layout() -> dict[str, Any]:

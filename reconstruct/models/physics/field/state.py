@@ -24,7 +24,7 @@ STANDARD_GRAVITY = 9.81
 SLOWEST = 0.2  # in hardly any gravity
 N_POSE = 4 + 3 * (N_JOINTS - 1)
 N_STATE = N_POSE + N_TANGENT
-HEIGHT, INCLINATION, ANGLES, RATES = slice(0, 1), slice(1, 4), slice(4, N_POSE), slice(N_POSE, N_STATE)
+INCLINATION, ANGLES, RATES = slice(1, 4), slice(4, N_POSE), slice(N_POSE, N_STATE)
 
 
 def compute_similar_tempo(gravity_m_s2: float) -> float:

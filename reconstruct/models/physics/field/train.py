@@ -15,7 +15,7 @@ from reconstruct.models.physics.field.examples import build_example_bank, comput
 from reconstruct.models.physics.field.field import ExampleMotions, ForceField, fit_subspace
 from reconstruct.models.physics.field.mixture import fit_mixture
 from reconstruct.models.physics.field.process import SparseGaussianProcess, build_process, learn_process, predict_outputs
-from reconstruct.models.physics.field.state import Units, compute_states, compute_units
+from reconstruct.models.physics.field.state import compute_states, compute_units
 
 FPS = 60.0
 MIN_FRAMES = 30
@@ -124,17 +124,15 @@ def calibrate_variances(process: SparseGaussianProcess, Y: Floats, z: Floats, of
     return replace(process, variance=np.maximum(process.variance, squares / len(Y)))
 
 
-def compute_state_and_force(body: Body, q: Floats, fps: float, units: Units | None = None) -> tuple[Floats, Floats]:
+def compute_state_and_force(body: Body, q: Floats, fps: float) -> tuple[Floats, Floats]:
     """Return states (N, 142) and forces (N, 72) of a motion on a ground at height 0, both in units, by eq. 3.
 
     Args:
         body: the body.
         q: configurations at equal times, (N, 95).
         fps: frames a second.
-        units: units of states and forces; None for those of the body.
     """
-    dynamics = Dynamics(body)
-    units = compute_units(body) if units is None else units
+    dynamics, units = Dynamics(body), compute_units(body)
     motion = dynamics.motion(q, 1.0 / fps)
     return compute_states(q, motion.v, 0.0, units), dynamics.generalized_forces(motion) / units.force
 

@@ -13,7 +13,7 @@ from config.arrays import Bools, Floats
 from database.geometry.rotations import matrix_from_quaternion, skew_from_vector
 from numerics.banded import BandedEquations
 from reconstruct.models.physics.contacts import spread_part_contacts
-from reconstruct.models.physics.dynamics import N_ROOT, N_TANGENT, Motion
+from reconstruct.models.physics.dynamics import N_ROOT, N_TANGENT
 from reconstruct.models.physics.friction import N_EDGES, build_cone_basis
 from reconstruct.models.physics.synthesis.kinematics import (
     MotionJacobians,
@@ -283,11 +283,6 @@ class MotionEnergy:
                 change[:, 3:] += turned @ (skew_from_vector(arm[:, self.n_points + k]) @ moved)
         J[:, :, T : 2 * T] -= change
         return J
-
-    def torques(self, motion: MotionKinematics, loads: Loads) -> Floats:
-        """Return u less contacts and external forces of the inner frames, (N - 2, 72)."""
-        force = np.concatenate([self.forces_n(loads), self._external(motion)], axis=1)
-        return self.dynamics.generalized_forces(Motion(motion.q[1:-1], motion.v, motion.a), force)
 
 
 def compute_key_units(key: KeyPose) -> Floats:

@@ -10,8 +10,6 @@ from reconstruct.models.physics.synthesis.energy import MotionEnergy
 from reconstruct.models.physics.synthesis.kinematics import compute_joint_positions
 from reconstruct.models.physics.synthesis.problem import KeyPose, MotionProblem
 
-OUTSIDE_M = 0.005  # out of the hull of the parts that carry weight
-
 
 @dataclass(frozen=True, slots=True)
 class MotionFigures:

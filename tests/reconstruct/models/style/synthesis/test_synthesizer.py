@@ -136,7 +136,6 @@ def test_what_is_not_finite_is_not_constraints_at() -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.slow
 def test_steps_that_do_not_suffice_are_flagged() -> None:
     synthesizer = Synthesizer([style()])
     start = synthesizer.synthesize(constraints_at(20))
