@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 
 from config.arrays import Bools, Floats
+from database.clips import find_runs
 from database.geometry.kinematics import compute_forward_kinematics
 from database.geometry.skeleton import Skeleton
 from reconstruct.pose import Pose, TrackingState
@@ -102,7 +103,7 @@ def count_states(runs: Sequence[JudgedPoses]) -> StateFigures:
     tracking = np.concatenate([run.tracking for run in runs])
     mean_mm = np.concatenate([run.mean_mm for run in runs])
     far = tuple(_share(mean_mm[tracking] > limit) for limit in FAR_MM)
-    lasting_s = [(end - k) / run.fps for run in runs for k, end in spans_of(run.tracking & (run.mean_mm > EPISODE_MM))]
+    lasting_s = [(end - k) / run.fps for run in runs for k, end in find_runs(run.tracking & (run.mean_mm > EPISODE_MM))]
     ratio = np.concatenate([run.ratio for run in runs])
     shares = (_share(tracking), far, _share(~tracking[mean_mm < GOOD_MM]), (_share(ratio <= 1.0), _share(ratio <= 2.0)))
     return StateFigures(len(tracking), *shares, len(lasting_s), max(lasting_s, default=0.0))
@@ -111,12 +112,6 @@ def count_states(runs: Sequence[JudgedPoses]) -> StateFigures:
 def share_within(ratios: Sequence[Floats], sigmas: float) -> float:
     """Return the percentage of joints within so many expected errors, every clip counting alike; ratios: (N, J) of each."""
     return 100.0 * float(np.mean([(ratio <= sigmas).mean() for ratio in ratios]))
-
-
-def spans_of(flags: Bools) -> list[tuple[int, int]]:
-    """Return the runs of True, in order: the first of each and the one after its last."""
-    edges = np.flatnonzero(np.diff(np.concatenate([[False], flags, [False]]).astype(int))).tolist()
-    return list(zip(edges[::2], edges[1::2], strict=True))
 
 
 def states_table(parts: Iterable[tuple[str, Sequence[JudgedPoses]]], width: int = 32) -> list[str]:

@@ -1,7 +1,6 @@
 """Takes made physically sound: cleaned window by window, kept when interrupted, and what was changed in words."""
 
 import hashlib
-from collections.abc import Callable
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -29,11 +28,10 @@ from stream.take.take import Take
 from tools.export import TakeResult
 from tools.physics.forces import set_segment_masses
 from tools.physics.motion import PhysicalMotion, TrackedRange, motion_from_take
-from tools.progress import ignore_progress
+from tools.progress import Progress, ignore_progress
 
 VERSION = b"duocap-clean-1"
 MOST_RESIDUAL = 0.05  # of the weight: more is told as a violation
-Progress = Callable[[int, int | None], None]
 
 
 @dataclass(frozen=True, slots=True)
