@@ -114,17 +114,17 @@ def share_within(ratios: Sequence[Floats], sigmas: float) -> float:
     return 100.0 * float(np.mean([(ratio <= sigmas).mean() for ratio in ratios]))
 
 
-def states_table(parts: Iterable[tuple[str, Sequence[JudgedPoses]]], width: int = 32) -> list[str]:
+def states_table(parts: Iterable[tuple[str, Sequence[JudgedPoses]]]) -> list[str]:
     """Return the lines of a table of states, one for each part with its title; shares in percent."""
     over = "".join(f"{f'>{limit:g} mm':>9}" for limit in FAR_MM)
     within = f"{'in 1':>7}{'in 2':>7}"
-    lines = [f"{'states':<{width}}{'frames':>8}{'tracking':>10}{over}{'refused':>9}{within}{'episodes':>10}{'longest':>9}"]
+    lines = [f"{'states':<32}{'frames':>8}{'tracking':>10}{over}{'refused':>9}{within}{'episodes':>10}{'longest':>9}"]
     for title, runs in parts:
         found = count_states(runs)
         far = "".join(f"{100.0 * share:>9.2f}" for share in found.far)
         within = "".join(f"{100.0 * share:>7.1f}" for share in found.within)
         shares = f"{100.0 * found.tracking:>10.1f}{far}{100.0 * found.refused:>9.2f}{within}"
-        lines.append(f"{title:<{width}}{found.frames:>8}{shares}{found.episodes:>10}{found.longest_s:>8.2f}s")
+        lines.append(f"{title:<32}{found.frames:>8}{shares}{found.episodes:>10}{found.longest_s:>8.2f}s")
     return lines
 
 

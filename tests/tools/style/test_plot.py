@@ -143,7 +143,7 @@ def test_what_cannot_be_drawn(tmp_path: Path, capsys: pytest.CaptureFixture[str]
     assert "cannot be written" in duocap(capsys, "style", "plot", tmp_path / "a.style", "--out", tmp_path / "no" / "b.png").last
     assert duocap(capsys, "style", "plot", tmp_path / "a.style", "--figures", 13).status == 2
     over = duocap(capsys, "style", "plot", tmp_path / "a.style", "--out", tmp_path / "a.style")
-    assert "a picture's file ends with .png" in over.last and (tmp_path / "a.style").read_text() == "no style"
+    assert "expected a name that ends with .png" in over.last and (tmp_path / "a.style").read_text() == "no style"
 
 
 def test_a_stray_pose_does_not_make_the_rest_too_small_to_see() -> None:
