@@ -124,10 +124,7 @@ def test_a_style_without_a_vertical_is_drawn_upright() -> None:
     assert predict_features(build_evaluator(style, LEARNED), style.latent)[0].shape[1] == style.modelled.sum()
 
 
-NO_FIGURES = pytest.param(("--figures", 0), (1276, 1089), marks=pytest.mark.slow)
-
-
-@pytest.mark.parametrize(("words", "size"), [((), (1276, 1089)), (("--levels",), (1452, 649)), NO_FIGURES])
+@pytest.mark.parametrize(("words", "size"), [((), (1276, 1089)), (("--levels",), (1452, 649))])
 def test_pictures(words: tuple[object, ...], size: tuple[int, int], tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     write_style(tmp_path / "walk.style", style_of("walk", 2))
     result = duocap(capsys, "style", "plot", tmp_path / "walk.style", *words)
