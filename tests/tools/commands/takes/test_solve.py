@@ -23,7 +23,7 @@ LABELS = tuple(read_optical_set("cmu_41"))
 GAP = slice(60, 90)  # half a second
 
 
-def make_markers(n_frames: int = 180) -> tuple[Floats, Floats]:
+def make_markers(n_frames: int = 120) -> tuple[Floats, Floats]:
     """Return the markers (N, M, 3) and the joints (N, J, 3) of a walk of somebody who wears them a centimetre off [m]."""
     clip = slice_clip(walk(build_person_skeleton(1.72)), 20, 20 + n_frames)
     worn = wear_places(read_optical_set("cmu_41"))
