@@ -97,18 +97,13 @@ def _is_writable(folder: Path) -> bool:
         return False
 
 
-def check_suffix(what: str, file: Path, suffix: str) -> None:
-    """Raise DuocapError unless the name of a file to be written, of what it says, ends as it should."""
-    if file.suffix.lower() != suffix:
-        raise DuocapError(f"--out {file}: the file of a {what} ends with {suffix}; give a name such as walk{suffix}")
-
-
-def check_picture(option: str, file: Path | None) -> None:
-    """Raise DuocapError unless a picture is to be named as one: PNG is written, and never over a file of another kind."""
-    if file is not None and file.suffix.lower() != ".png":
-        raise DuocapError(
-            f"{option} {file}: a picture's file ends with .png; give a name such as {file.with_suffix('.png').name}"
-        )
+def check_suffix(option: str, file: Path | None, *suffixes: str) -> None:
+    """Raise DuocapError unless the name of a file to be written, if there is one, ends as it should."""
+    if file is not None and file.suffix.lower() not in suffixes:
+        *others, last = suffixes
+        known = f"{', '.join(others)} or {last}" if others else last
+        example = file.with_suffix(last).name if file.name else f"walk{last}"
+        raise DuocapError(f"{option} {file}: expected a name that ends with {known}, such as {example}")
 
 
 def check_recording_file(file: Path | None) -> Path | None:

@@ -26,6 +26,7 @@ from capture.landmarks.weights import (
 )
 from config.errors import describe_reason
 from config.files import write_atomically
+from tools.progress import Tell
 
 WHEEL, ARCHIVE = "mediapipe==0.10.21", "@mediapipe/pose@0.5.1675469404"
 IN_WHEEL = (PERSON_FILE, name_landmark_file("full"))  # the others are in the archive alone
@@ -35,7 +36,6 @@ PIP = (
 )
 MAX_MODEL_BYTES = 64 << 20
 MAX_WORDS = 300
-Tell = Callable[[str], None]
 Run = Callable[[list[str]], "subprocess.CompletedProcess[str]"]
 
 

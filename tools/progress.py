@@ -3,7 +3,7 @@
 import shutil
 import sys
 import time
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from typing import Protocol, TextIO
 
@@ -11,6 +11,8 @@ import typer
 
 QUIET_S = 10.0  # between two lines of a status where they are kept, as in a file
 CLEAR = "\r\x1b[K"  # back to the line's beginning, and away with what stands there
+Tell = Callable[[str], None]  # a line for the user
+Progress = Callable[[int, int | None], None]  # how much is done, of how much where that is known
 
 
 class ProgressState(Protocol):

@@ -26,6 +26,7 @@ from reconstruct.pose import TrackingState
 from stream.export.bvh import write_bvh
 from stream.export.csv import write_csv
 from stream.take.take import Take
+from tools.progress import ignore_progress
 
 # fourcc, OpenCV backend: motion JPEG is written by OpenCV itself, lossless FFV1 needs its FFmpeg.
 CODECS = {"mjpg": ("MJPG", cv2.CAP_OPENCV_MJPEG), "ffv1": ("FFV1", cv2.CAP_FFMPEG)}
@@ -44,7 +45,7 @@ class Simulation:
 
 
 def simulate_recording(
-    scene: SimulatedScene, out: Path, codec: str = "mjpg", progress: Progress = lambda done, total: None, clip: Clip | None = None
+    scene: SimulatedScene, out: Path, codec: str = "mjpg", progress: Progress = ignore_progress, clip: Clip | None = None
 ) -> Simulation:
     """Write a scene to the folder `out`: left.avi, right.avi and so on, timestamps.csv, rig.toml, markers.toml, scene.toml,
     truth.*.

@@ -28,7 +28,7 @@ from database.builtin.bodies import build_person_skeleton
 from database.builtin.gait import add_walk_steps, turn_in_place
 from database.builtin.plan import MotionPlan, MovementStyle
 from database.builtin.render import render_plan
-from database.clips import Clip
+from database.clips import Clip, find_runs
 from database.store import PoseDatabase
 from reconstruct.doubt import OF_SWAPS, Doubt
 from reconstruct.pipeline import Pipeline
@@ -39,7 +39,7 @@ from tools.evaluate.missing.labels import Label, check_label
 from tools.evaluate.parallel import run_tasks
 from tools.evaluate.protocol import open_once, protocol_database, read_query, set_clip
 from tools.evaluate.rendered import begin_of
-from tools.evaluate.states import STATES_LEGEND, JudgedPoses, judge_poses, spans_of, states_table
+from tools.evaluate.states import STATES_LEGEND, JudgedPoses, judge_poses, states_table
 from tools.evaluate.tracking import track_views
 
 TPOSE_S, CALIBRATED_S = 2.0, 1.5
@@ -188,14 +188,14 @@ def run_at_rate(
     far = (measured & (off_mm > FAR_MM)).any(axis=1)
     wrong = np.array([has_wrong_label(frame, pictures, k) for k, frame in zip(rows, frames, strict=True)])
     suspected = [bool(p.doubts & OF_SWAPS or find_swapped_markers(p, frame)) for p, frame in zip(poses, frames, strict=True)]
-    swaps = [slice(first, end + 1) for first, end in spans_of(wrong & far)]
+    swaps = [slice(first, end + 1) for first, end in find_runs(wrong & far)]
     return CrossingRun(
         clip=name,
         markers=worn,
         fps=fps,
         pictures=len(poses),
         wrong=int(wrong.sum()),
-        episodes=tuple((end - first) / fps for first, end in spans_of(wrong)),
+        episodes=tuple((end - first) / fps for first, end in find_runs(wrong)),
         tracking=int(tracking.sum()),
         far=int((tracking & far).sum()),
         far_wrong=int((tracking & far & wrong).sum()),

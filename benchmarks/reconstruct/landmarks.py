@@ -42,12 +42,13 @@ from config.joints import JOINTS
 from config.landmarks import Exchange
 from config.markers import NO_MARKERS, MarkerSet, read_marker_set
 from config.settings import Settings
+from database.clips import find_runs
 from database.geometry.rotations import compute_geodesic_rad, matrix_from_rotvec
 from database.store import PoseDatabase
 from reconstruct.pipeline import Pipeline
 from reconstruct.pose import Pose
 from tools.calibrate.session import fit_subject_to_pairs
-from tools.evaluate.states import GOOD_MM, compute_pose_joints, judge_poses, share_within, spans_of
+from tools.evaluate.states import GOOD_MM, compute_pose_joints, judge_poses, share_within
 from tools.evaluate.tracking import solve_offline_take, track_views
 
 EVERY_S, SHORTEST_S, LONGEST_S = 1.5, 0.2, 1.0  # of exchanges that are added
@@ -198,14 +199,14 @@ def measure_found(told: Ints, injected: Ints) -> float:
     """Return the share of exchanges, (F, V), that are told in at least half of their frames."""
     found = []
     for c in range(injected.shape[1]):
-        for begin, end in spans_of(injected[:, c] > 0):
+        for begin, end in find_runs(injected[:, c] > 0):
             found.append(np.mean(told[begin:end, c] == injected[begin:end, c]) >= 0.5)
     return float(np.mean(found)) if found else np.nan
 
 
 def count_false(told: Ints, truth: Ints) -> int:
     """Return how many exchanges are told, (F, V), in none of whose frames the truth has any."""
-    spans = [(c, begin, end) for c in range(told.shape[1]) for begin, end in spans_of(told[:, c] > 0)]
+    spans = [(c, begin, end) for c in range(told.shape[1]) for begin, end in find_runs(told[:, c] > 0)]
     return sum(not (truth[begin:end, c] > 0).any() for c, begin, end in spans)
 
 

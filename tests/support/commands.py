@@ -2,6 +2,7 @@
 
 import csv
 import sys
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -27,18 +28,23 @@ class Result:
         return lines[0]
 
 
-def duocap(capsys: pytest.CaptureFixture[str], *words: object) -> Result:
-    """Run `duocap WORDS`; what was printed before does not count."""
+def run_main(words: Sequence[object]) -> int:
+    """Run `duocap WORDS`; return its exit status."""
     before = sys.argv
     sys.argv = ["duocap", *map(str, words)]
-    capsys.readouterr()
     try:
         main()
-        status = 0
     except SystemExit as end:
-        status = end.code if isinstance(end.code, int) else int(end.code is not None)
+        return end.code if isinstance(end.code, int) else int(end.code is not None)
     finally:
         sys.argv = before
+    return 0
+
+
+def duocap(capsys: pytest.CaptureFixture[str], *words: object) -> Result:
+    """Run `duocap WORDS`; what was printed before does not count."""
+    capsys.readouterr()
+    status = run_main(words)
     written = capsys.readouterr()
     return Result(status, written.out, written.err)
 

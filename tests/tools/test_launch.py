@@ -13,6 +13,7 @@ import typer
 
 from config.errors import DuocapError
 from config.settings import Settings
+from tests.support.commands import run_main
 from tools import cli, launch
 from tools.commands.declaration import add_settings_options
 
@@ -50,16 +51,9 @@ def _commands(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Iterator[None]
     yield
 
 
-def duocap(*words: str) -> int | str | None:
+def duocap(*words: str) -> int:
     """Run the command in this process; give its exit status."""
-    before = sys.argv
-    sys.argv = ["duocap", *words]
-    try:
-        with pytest.raises(SystemExit) as ending:
-            launch.main()
-    finally:
-        sys.argv = before
-    return ending.value.code
+    return run_main(words)
 
 
 def test_shared_options_stand_after_the_command() -> None:

@@ -1,6 +1,7 @@
 """Calibrations for the zoo: views of a board by two cameras of any lens, solved and judged as `duocap calibrate rig` does."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from pathlib import Path
 
 import numpy as np
 
@@ -33,6 +34,19 @@ def camera(
     K = np.array([[focal_px, 0.0, middle[0]], [0.0, focal_px, middle[1]], [0.0, 0.0, 1.0]])
     R = matrix_from_rotvec(np.array(turn_rad, float))
     return Camera(name, size, K, np.array(lens, float), R, -R @ np.array(center_m, float), fisheye)
+
+
+def pair_of(
+    size: tuple[int, int],
+    focal_px: tuple[float, float],
+    lens: Sequence[float],
+    turn_rad: Sequence[float],
+    center_m: Sequence[float],
+    left_turn_rad: Sequence[float] = (0.0, 0.0, 0.0),
+) -> Rig:
+    """Return two pinhole cameras of one size and lens, the left one at the origin; turn_rad, center_m: of the right one."""
+    left = camera("left", size, focal_px[0], lens, left_turn_rad)
+    return Rig((left, camera("right", size, focal_px[1], lens, turn_rad, center_m)))
 
 
 def board_poses(rig: Rig, n: int, seed: int, board: Board = BOARD, share: tuple[float, float] = (0.25, 0.6)) -> Floats:
@@ -87,6 +101,13 @@ def seen_pairs(rig: Rig, poses: Floats, noise_px: float = 0.1, seed: int = 0, bo
         ]
         pairs.append(BoardMoment((views[0], views[1])))
     return pairs
+
+
+def calibrates(
+    rig: Rig, n_views: int, seed: int, board: Board = BOARD, share: tuple[float, float] = (0.25, 0.6)
+) -> Callable[[Path], Outcome]:
+    """Return what calibrates two cameras with views of a board, with noise of its corners."""
+    return lambda folder: calibrated(rig, seen_pairs(rig, board_poses(rig, n_views, seed, board, share), board=board), board)
 
 
 def calibrated(rig: Rig, pairs: Sequence[BoardMoment], board: Board = BOARD) -> Outcome:

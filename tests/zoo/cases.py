@@ -14,7 +14,7 @@ from calibration.solve.rig import solve_rig
 from config.arrays import Floats
 from database.geometry.rotations import matrix_from_rotvec
 from tests.support.board_scenes import Look, render_board, usual_rig
-from tests.zoo.calibrations import board_poses, camera, judged, seen_pairs
+from tests.zoo.calibrations import board_poses, judged, pair_of, seen_pairs
 from tests.zoo.lenses import fisheyes
 from tests.zoo.specimen import Outcome, Specimen
 from tools.calibrate.board.sources import BoardSpec, search_board
@@ -22,13 +22,12 @@ from tools.calibrate.rig import RigTask, calibrate_found
 
 APART_S, STEP_S = 0.143, 0.02
 SMALL = fisheyes(size=(800, 600))
+PAIR = pair_of((1280, 720), (1000.0, 1010.0), (-0.1, 0.05, 0.0, 0.0, 0.0), (0.0, 0.2, 0.02), (0.5, 0.0, 0.0))
 
 
 def _offset(folder: Path) -> Outcome:
     """15 views of a 4x5 board that is moved slowly, the right camera's stamps 143 ms late."""
-    lens, board = (-0.1, 0.05, 0.0, 0.0, 0.0), board_from_text("4x5:40")
-    right = camera("right", (1280, 720), 1010.0, lens, (0.0, 0.2, 0.02), (0.5, 0.0, 0.0))
-    rig, rng = Rig((camera("left", (1280, 720), 1000.0, lens), right)), np.random.default_rng(3)
+    rig, board, rng = PAIR, board_from_text("4x5:40"), np.random.default_rng(3)
     poses = board_poses(rig, 15, 11, board, share=(0.15, 0.3))
     speeds = np.hstack([rng.normal(0.0, 0.1, (15, 3)), rng.normal(0.0, 0.06, (15, 3))])
 
@@ -58,14 +57,7 @@ def _strong_barrel(folder: Path) -> Outcome:
 
 def _one_mirrors(folder: Path) -> Outcome:
     """A chessboard before two cameras of which the right one mirrors: in a picture alone, that cannot be told."""
-    lens, board = (-0.1, 0.05, 0.0, 0.0, 0.0), board_from_text("9x6:40")
-    rig = Rig(
-        (
-            camera("left", (1280, 720), 1000.0, lens),
-            camera("right", (1280, 720), 1010.0, lens, (0.0, 0.2, 0.02), (0.5, 0.0, 0.0)),
-        ),
-    )
-    pairs = []
+    rig, board, pairs = PAIR, board_from_text("9x6:40"), []
     for pair in seen_pairs(rig, board_poses(rig, 20, 6)):
         assert pair.views[0] is not None and pair.views[1] is not None
         px = pair.views[1].corners_px.reshape(board.rows, board.columns, 2)[:, ::-1].reshape(-1, 2)

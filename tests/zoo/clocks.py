@@ -19,23 +19,15 @@ Written = tuple[list[Path], Path | None]  # videos, and stamps where they are in
 class Clock:
     """A clock of a recording.
 
-    stamps: makes at least so many seconds of them, (N,) [s]; put: writes videos and stamps; rate_hz: in headers, 0 for
-    their mean; told: by the report, as a regular expression.
+    stamps_s: when pictures were taken, of at least so many seconds, (N,) [s]; write: videos of both cameras, and the stamps;
+    rate_hz: in headers, 0 for their mean; told: by the report, as a regular expression.
     """
 
     name: str
-    stamps: Callable[[float], Floats]
-    put: Callable[[Path, Floats], Written]
+    stamps_s: Callable[[float], Floats]
+    write: Callable[[Path, Floats], Written]
     rate_hz: float
     told: str
-
-    def stamps_s(self, seconds: float) -> Floats:
-        """Return when pictures were taken, (N,) [s]."""
-        return self.stamps(seconds)
-
-    def write(self, folder: Path, stamps_s: Floats) -> Written:
-        """Write videos of both cameras, and the stamps."""
-        return self.put(folder, stamps_s)
 
 
 def _listed(announced_hz: float = 30.0, unit_s: float = 1.0, origin_s: int = 0) -> Callable[[Path, Floats], Written]:

@@ -28,9 +28,9 @@ from tools.batch.report import FAILED, SUMMARY, TaskRow, write_batch_reports
 from tools.batch.send import SentFiles, send_contents
 from tools.batch.task import FIRST, BatchTask
 from tools.cluster import LostError, WorkerPlan, Workers, check_dask, list_own_versions, open_workers
+from tools.progress import Tell
 
 MAX_TRIES: Final = 20  # of a task on workers that do not see its files, or are still to be sent them
-Tell = Callable[[str], None]
 Progress = Callable[[int, int, str], None]
 
 

@@ -260,7 +260,7 @@ def _build_replays(
         lefts = sorted(file for file in take.glob("left.*") if file.suffix in VIDEOS) if take.is_dir() else []
         found = [videos for left in lefts if len(videos := _find_other_videos(left)) > 1]
         if not found:
-            if len(_read_texts(entry["takes"], where)) and any("*" in text for text in _read_texts(entry["takes"], where)):
+            if any("*" in text for text in _read_texts(entry["takes"], where)):
                 continue  # a pattern also matches what lies beside the takes
             raise JobError(f"{where}: {take} is no session and has no left and right video")
         yield _build_video_replay(entry, folder, where, name, found[0])

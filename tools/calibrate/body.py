@@ -1,6 +1,6 @@
 """A rig from a person who walks about, or an earlier one refined or doubted by that: landmarks in, rig.toml and report out."""
 
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
@@ -25,9 +25,8 @@ from config.settings import Settings
 from database.geometry.rigid import RigidMotion
 from tools.calibrate.outcome import print_report, write_outcome
 from tools.calibrate.wand import choose_intrinsics
+from tools.progress import Progress, Tell
 
-Progress = Callable[[int, int | None], None]
-Tell = Callable[[str], None]
 SAMPLE_S = 0.1  # between the moments that are looked at: longer than the errors of a landmark last
 SAME_TIME_S = 0.012  # a hand moves 2 cm between two views so far apart
 PLACES = (

@@ -1,6 +1,5 @@
 """Find the floor of a rig: by a board, by markers or by a walk; judge it, draw it, write the rig that stands on it."""
 
-from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
@@ -22,7 +21,6 @@ from capture.recording.recording import CaptureRecording, RecordingSpec
 from config.errors import CalibrationError
 from config.markers import MarkerSet
 from config.settings import Settings
-from tools.calibrate.board.found import Progress
 from tools.calibrate.board.sources import BoardSpec
 from tools.calibrate.floor_sources import (
     TimeWindow,
@@ -32,8 +30,7 @@ from tools.calibrate.floor_sources import (
     triangulate_walk,
 )
 from tools.calibrate.outcome import print_report, write_outcome
-
-Tell = Callable[[str], None]
+from tools.progress import Progress, Tell
 
 
 @dataclass(frozen=True, slots=True)

@@ -23,9 +23,10 @@ from config.errors import CalibrationError, DuocapError, SourceError
 from config.markers import MarkerSet
 from config.settings import Settings
 from config.units import NS_PER_S
-from tools.calibrate.board.found import BoardSearch, Progress, Size, find_image_size
+from tools.calibrate.board.found import BoardSearch, Size, find_image_size
 from tools.calibrate.board.sources import BoardSpec, search_board
 from tools.calibrate.board.stills import PictureSets, decode_image, search_stills
+from tools.progress import Progress
 
 SAME_PX = 2.5  # a marker that lies still stays within this
 PRESENT = 0.5  # of all pictures, in which it must be seen

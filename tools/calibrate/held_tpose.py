@@ -13,7 +13,8 @@ from capture.recording.recording import CaptureRecording
 from capture.stereo.matching import add_rig_error, match
 from config.errors import CalibrationError
 from config.settings import MatchSettings
-from tools.calibrate.session import Progress, Window
+from tools.calibrate.session import Window
+from tools.progress import Progress, ignore_progress
 
 LOOK_NS = 100_000_000  # between two looks at the pose
 MAX_PAIRS = 2000
@@ -64,7 +65,7 @@ class HeldPose:
 
 
 def find_held_tpose(
-    recording: CaptureRecording, make_held: Callable[[], HeldPose], progress: Progress = lambda done, total: None
+    recording: CaptureRecording, make_held: Callable[[], HeldPose], progress: Progress = ignore_progress
 ) -> Window:
     """Return from when to when the first T-pose of a recording is held [s], or the longest that the guide saw a little too late:
     it sees only after a while that somebody stands still. Raises CalibrationError: none is.

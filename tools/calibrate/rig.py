@@ -1,7 +1,7 @@
 """Calibrate a rig from views of a board: choose views, solve, judge, draw, write."""
 
 import logging
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
@@ -21,12 +21,12 @@ from calibration.solve.single_camera import KnownLens
 from calibration.solve.solution import LensKind, RigSolution, describe_dropped
 from config.errors import CalibrationError, DuocapError
 from config.settings import CAMERA_NAMES
-from tools.calibrate.board.found import BoardSearch, Progress
+from tools.calibrate.board.found import BoardSearch
 from tools.calibrate.board.sources import BoardSpec, estimate_camera_offsets, search_board
 from tools.calibrate.outcome import choose_report_picture, print_report, write_outcome
 from tools.calibrate.rig_checks import compare_with_earlier_rig, compare_with_tape, compute_refinement_sigma
+from tools.progress import Progress, Tell, ignore_progress
 
-Tell = Callable[[str], None]
 Size = tuple[int, int]
 MOVING_PX_S = 5.0  # slower corners say nothing of time
 _LOG = logging.getLogger(__name__)
@@ -96,9 +96,7 @@ def format_board_search(search: BoardSearch, names: Sequence[str]) -> list[str]:
     return [*counts, *shared, *search.words]
 
 
-def calibrate_rig(
-    spec: BoardSpec, task: RigTask, tell: Tell = _LOG.info, progress: Progress = lambda done, total: None
-) -> RigOutcome:
+def calibrate_rig(spec: BoardSpec, task: RigTask, tell: Tell = _LOG.info, progress: Progress = ignore_progress) -> RigOutcome:
     """Look for the board in pictures or videos, calibrate the cameras and write the rig.
 
     Args:

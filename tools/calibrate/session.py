@@ -1,6 +1,6 @@
 """Calibrate a subject from recordings: detect, triangulate, label the T-poses, fit the skeleton, judge it."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -24,8 +24,8 @@ from config.settings import Settings
 from database.standing import compute_standing_rotvec
 from database.store import PoseDatabase
 from tools.calibrate.landmarks import average_landmark_tpose
+from tools.progress import Progress, ignore_progress
 
-Progress = Callable[[int, int | None], None]
 Window = tuple[float, float]
 
 
@@ -155,7 +155,7 @@ def fit_subject_to_tposes(
 
 
 def read_pairs(
-    recording: CaptureRecording, windows: Sequence[Window], rig: Rig, progress: Progress = lambda done, total: None
+    recording: CaptureRecording, windows: Sequence[Window], rig: Rig, progress: Progress = ignore_progress
 ) -> list[list[Views]]:
     """Return the pairs of a recording between times, of each window its own [s].
 

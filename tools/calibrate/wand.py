@@ -1,6 +1,6 @@
 """A rig from recordings of a wand: detected as live, solved, judged."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -19,8 +19,7 @@ from config.arrays import Floats
 from config.errors import CalibrationError
 from config.markers import MarkerSet, read_marker_set
 from config.settings import CAMERA_NAMES
-
-Progress = Callable[[int, int | None], None]
+from tools.progress import Progress, ignore_progress
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,7 +53,7 @@ def build_uncolored_markers() -> MarkerSet:
     return replace(markers, has_color=np.zeros(len(markers), bool))
 
 
-def detect_sightings(recording: CaptureRecording, progress: Progress = lambda done, total: None) -> tuple[Sightings, ...]:
+def detect_sightings(recording: CaptureRecording, progress: Progress = ignore_progress) -> tuple[Sightings, ...]:
     """Detect the bright spots in all frames of every camera. Raises SourceError: a recording breaks off."""
     seen: tuple[list[tuple[float, Floats]], ...] = tuple([] for _ in recording.sizes)
 
@@ -106,7 +105,7 @@ def choose_intrinsics(
 
 
 def calibrate_wand(
-    recording: CaptureRecording, wishes: WandTask, names: Sequence[str] = (), progress: Progress = lambda done, total: None
+    recording: CaptureRecording, wishes: WandTask, names: Sequence[str] = (), progress: Progress = ignore_progress
 ) -> tuple[WandSolution, QualityReport]:
     """Measure a rig with a wand and judge it.
 

@@ -58,6 +58,14 @@ Motions = Annotated[
 Builtin = Annotated[
     list[str] | None, typer.Option(metavar="NAME", help="A built-in motion, such as walk or punches; repeatable.")
 ]
+LearnedDatabase = Annotated[
+    Path | None,
+    typer.Option(metavar="FILE", help="Learn from clips of this database."),
+    InProject("database", unless=("motions", "builtin")),
+]
+LearnedClips = Annotated[
+    list[str] | None, typer.Option("--clip", metavar="NAME", help="Clips of it, such as 07_01 or 07_*; repeatable.")
+]
 Rig = Annotated[Path, typer.Option(metavar="FILE", help=RIG_HELP), InProject("rig")]
 OptionalRig = Annotated[Path | None, typer.Option(metavar="FILE", help=RIG_HELP), InProject("rig", beside="rig.toml")]
 Subject = Annotated[Path, typer.Option(metavar="FILE", help=SUBJECT_HELP), InProject("subject")]

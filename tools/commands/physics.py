@@ -97,10 +97,8 @@ def forces(settings: Settings, options: PhysicsForcesOptions) -> None:
     from tools.physics.plot import plot_forces, plot_recorded_forces
 
     check_folders(options.out, options.plot)
-    if options.out.suffix.lower() != ".csv":
-        raise DuocapError(f"--out {options.out}: forces are written as a table; give a name that ends with .csv")
-    if options.plot is not None and options.plot.suffix.lower() not in (".png", ".svg", ".pdf"):
-        raise DuocapError(f"--plot {options.plot}: expected a name that ends with .png, .svg or .pdf")
+    check_suffix("--out", options.out, ".csv")
+    check_suffix("--plot", options.plot, ".png", ".svg", ".pdf")
     limit = _parse_cutoff(options.cutoff)
     import_pinocchio()
     task = ForcesTask(
@@ -163,7 +161,7 @@ def train(_settings: Settings, options: PhysicsTrainOptions) -> None:
     from reconstruct.models.physics.field.train import FieldOptions
     from tools.physics.train import FieldTask, read_motions, train_field_file
 
-    check_suffix("force field", options.out, SUFFIX)
+    check_suffix("--out", options.out, SUFFIX)
     check_folders(options.out)
     import_pinocchio()
     task = FieldTask(
@@ -224,9 +222,8 @@ def animate(_settings: Settings, options: PhysicsAnimateOptions) -> None:
     from tools.physics.script import read_script
 
     check_folders(*options.out, options.before, options.strip, options.film)
-    for option, file, suffix in (("--strip", options.strip, ".png"), ("--film", options.film, ".mp4")):
-        if file is not None and file.suffix.lower() != suffix:
-            raise DuocapError(f"{option} {file}: expected a name that ends with {suffix}")
+    check_suffix("--strip", options.strip, ".png")
+    check_suffix("--film", options.film, ".mp4")
     files = plan_export_files(options.script, options.out, ())
     others = [] if options.before is None else plan_export_files(options.script, [options.before], ())
     import_pinocchio()

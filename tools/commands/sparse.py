@@ -9,8 +9,18 @@ import typer
 from config.errors import DuocapError
 from config.settings import Settings
 from tools.arguments import check_folders, check_suffix
-from tools.commands.declaration import InProject, add_settings_options
-from tools.commands.options import Builtin, ImportOptions, ModelName, Motions, PoseInputOptions, TakeFile, TakeFiles
+from tools.commands.declaration import add_settings_options
+from tools.commands.options import (
+    Builtin,
+    ImportOptions,
+    LearnedClips,
+    LearnedDatabase,
+    ModelName,
+    Motions,
+    PoseInputOptions,
+    TakeFile,
+    TakeFiles,
+)
 from tools.progress import open_progress_bar
 
 SUFFIX = ".sparse"
@@ -31,15 +41,8 @@ class SparseTrainOptions:
     motions: Motions = None
     out: DictionaryFile
     builtin: Builtin = None
-    database: Annotated[
-        Path | None,
-        typer.Option(metavar="FILE", help="Learn from this database."),
-        InProject("database", unless=("motions", "builtin")),
-    ] = None
-    clip: Annotated[
-        list[str] | None,
-        typer.Option(metavar="NAME", help="Only clips of it, such as 07_01 or 07_*; repeatable."),
-    ] = None
+    database: LearnedDatabase = None
+    clip: LearnedClips = None
     atoms: Annotated[int, typer.Option(min=0, help="Number of atoms; 0: as many as the error needs.")] = 0
     error_mm: Annotated[float, typer.Option("--error", metavar="MM", help="Error of a coordinate that it is grown to [mm].")] = (
         3.0
@@ -60,7 +63,7 @@ def train(_settings: Settings, options: SparseTrainOptions) -> None:
     from tools.sparse.train import train_dictionary
     from tools.style.sources import StyleSources
 
-    check_suffix("dictionary", options.out, SUFFIX)
+    check_suffix("--out", options.out, SUFFIX)
     if options.clip and options.database is None:
         raise DuocapError("--clip names clips of a database; give it by --database")
     if not 0.1 <= options.error_mm <= 100.0:
@@ -182,7 +185,7 @@ def join(_settings: Settings, options: SparseJoinOptions) -> None:
     files, out = options.dictionaries, options.out
     if len(files) < 2:
         raise DuocapError("one dictionary has nothing to be joined with; give two or more")
-    check_suffix("dictionary", out, SUFFIX)
+    check_suffix("--out", out, SUFFIX)
     check_folders(out)
     joined = join_pose_dictionaries([read_dictionary(file) for file in files], options.name or out.stem)
     write_dictionary(out, joined)

@@ -8,9 +8,9 @@ import typer
 
 from config.errors import DuocapError
 from config.settings import Settings
-from tools.arguments import check_folders, check_picture, check_suffix, check_time_span
-from tools.commands.declaration import InProject, add_settings_options
-from tools.commands.options import Builtin, ModelName, Motions, PoseInputOptions, TakeFiles
+from tools.arguments import check_folders, check_suffix, check_time_span
+from tools.commands.declaration import add_settings_options
+from tools.commands.options import Builtin, LearnedClips, LearnedDatabase, ModelName, Motions, PoseInputOptions, TakeFiles
 from tools.progress import open_progress_bar, print_warnings
 
 SUFFIX = ".style"
@@ -25,15 +25,8 @@ class StyleTrainOptions:
     motions: Motions = None
     out: Annotated[Path, typer.Option(metavar="FILE.style", help="The style to write.")]
     builtin: Builtin = None
-    database: Annotated[
-        Path | None,
-        typer.Option(metavar="FILE", help="Learn from clips of this database."),
-        InProject("database", unless=("motions", "builtin")),
-    ] = None
-    clip: Annotated[
-        list[str] | None,
-        typer.Option(metavar="NAME", help="A clip of it, such as 07_01 or 07_*; repeatable."),
-    ] = None
+    database: LearnedDatabase = None
+    clip: LearnedClips = None
     from_s: Annotated[float, typer.Option("--from", metavar="S", help="Leave out what was before, in every motion [s].")] = 0.0
     to_s: Annotated[float | None, typer.Option("--to", metavar="S", help="Leave out what comes after, in every motion [s].")] = (
         None
@@ -65,11 +58,11 @@ def train(_settings: Settings, options: StyleTrainOptions) -> None:
     from tools.style.sources import StyleSources
     from tools.style.train import TrainTask, train_style
 
-    check_suffix("style", options.out, SUFFIX)
+    check_suffix("--out", options.out, SUFFIX)
     to_s = check_time_span(options.from_s, options.to_s)
     if (options.database is None) != (not options.clip):
         raise DuocapError("--database and --clip go together: name the file and its clips, such as --clip '07_*'")
-    check_picture("--plot", options.plot)
+    check_suffix("--plot", options.plot, ".png")
     check_folders(options.out, options.plot)
     wanted = StyleSources(
         options.motions or (), options.database, options.clip or (), options.builtin or (), options.from_s, to_s
@@ -110,7 +103,7 @@ def plot(_settings: Settings, options: StylePlotOptions) -> None:
     from tools.style.plot import draw_levels, draw_style
 
     picture = options.style_file.with_suffix(".png") if options.out is None else options.out
-    check_picture("--out", picture)
+    check_suffix("--out", picture, ".png")
     check_folders(picture)
     style = read_style(options.style_file)
     file = draw_levels(style, picture) if options.levels else draw_style(style, picture, options.figures)

@@ -7,7 +7,7 @@ them, and `record.json`: whether the licence was agreed to, each archive's SHA-2
 import hashlib
 import json
 import shutil
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path, PurePosixPath
@@ -22,11 +22,11 @@ from tools.database.download import MissingFileError, download_file
 from tools.database.installed import LOCK, RECORD, SUFFIX, choose_database, find_databases_folder
 from tools.database.published import ARCHIVE, MotionCollection
 from tools.database.unpack import MOTION_SUFFIXES, DamagedArchiveError, unpack_archive
+from tools.progress import Tell
 
 MEGABYTE: Final = 1_000_000
 PART_BYTES: Final = 500 * MEGABYTE  # of motion files in one file of the database: about 200,000 poses at 60 Hz
 SLACK: Final = 2  # times what is expected: publishers add to their collections
-Tell = Callable[[str], None]
 
 
 @dataclass(frozen=True, slots=True)

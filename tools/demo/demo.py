@@ -33,6 +33,7 @@ from tools.calibrate.session import fit_subject_to_pairs
 from tools.demo.rate import EVERY, RateWatch
 from tools.demo.report import DemoReport, build_demo_report
 from tools.interrupt import raise_on_interrupt
+from tools.progress import Tell
 from tools.run.child_start import PreparedProcesses
 from tools.run.factories import RunFiles, plan_reconstruction
 from tools.run.parts import RunError
@@ -47,7 +48,6 @@ TURN_MS = 30
 SETTLE_S = 0.08  # the last pose is published well within this; afterwards poses would only be held
 SKELETON_S = 5.0
 
-Tell = Callable[[str], None]
 Progress = Callable[[float, str], None]
 
 

@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 
 from config.arrays import Bools, Floats
+from database.clips import find_runs
 from database.geometry.kinematics import compute_forward_kinematics
 from database.geometry.skeleton import Skeleton
 from reconstruct.pose import Pose, TrackingState
@@ -102,7 +103,7 @@ def count_states(runs: Sequence[JudgedPoses]) -> StateFigures:
     tracking = np.concatenate([run.tracking for run in runs])
     mean_mm = np.concatenate([run.mean_mm for run in runs])
     far = tuple(_share(mean_mm[tracking] > limit) for limit in FAR_MM)
-    lasting_s = [(end - k) / run.fps for run in runs for k, end in spans_of(run.tracking & (run.mean_mm > EPISODE_MM))]
+    lasting_s = [(end - k) / run.fps for run in runs for k, end in find_runs(run.tracking & (run.mean_mm > EPISODE_MM))]
     ratio = np.concatenate([run.ratio for run in runs])
     shares = (_share(tracking), far, _share(~tracking[mean_mm < GOOD_MM]), (_share(ratio <= 1.0), _share(ratio <= 2.0)))
     return StateFigures(len(tracking), *shares, len(lasting_s), max(lasting_s, default=0.0))
@@ -113,23 +114,17 @@ def share_within(ratios: Sequence[Floats], sigmas: float) -> float:
     return 100.0 * float(np.mean([(ratio <= sigmas).mean() for ratio in ratios]))
 
 
-def spans_of(flags: Bools) -> list[tuple[int, int]]:
-    """Return the runs of True, in order: the first of each and the one after its last."""
-    edges = np.flatnonzero(np.diff(np.concatenate([[False], flags, [False]]).astype(int))).tolist()
-    return list(zip(edges[::2], edges[1::2], strict=True))
-
-
-def states_table(parts: Iterable[tuple[str, Sequence[JudgedPoses]]], width: int = 32) -> list[str]:
+def states_table(parts: Iterable[tuple[str, Sequence[JudgedPoses]]]) -> list[str]:
     """Return the lines of a table of states, one for each part with its title; shares in percent."""
     over = "".join(f"{f'>{limit:g} mm':>9}" for limit in FAR_MM)
     within = f"{'in 1':>7}{'in 2':>7}"
-    lines = [f"{'states':<{width}}{'frames':>8}{'tracking':>10}{over}{'refused':>9}{within}{'episodes':>10}{'longest':>9}"]
+    lines = [f"{'states':<32}{'frames':>8}{'tracking':>10}{over}{'refused':>9}{within}{'episodes':>10}{'longest':>9}"]
     for title, runs in parts:
         found = count_states(runs)
         far = "".join(f"{100.0 * share:>9.2f}" for share in found.far)
         within = "".join(f"{100.0 * share:>7.1f}" for share in found.within)
         shares = f"{100.0 * found.tracking:>10.1f}{far}{100.0 * found.refused:>9.2f}{within}"
-        lines.append(f"{title:<{width}}{found.frames:>8}{shares}{found.episodes:>10}{found.longest_s:>8.2f}s")
+        lines.append(f"{title:<32}{found.frames:>8}{shares}{found.episodes:>10}{found.longest_s:>8.2f}s")
     return lines
 
 

@@ -1,7 +1,7 @@
 """One collection of a board's views: what the cameras saw goes to the guide, its advice to the page and the terminal."""
 
 from collections import defaultdict, deque
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from calibration.board.pattern import Board
@@ -17,14 +17,13 @@ from stream.guidance.page import AGAIN, FINISH
 from stream.web.picture import AMBER, FRAME, GREEN, CameraPicture
 from tools.guide.cameras import GuidedCameras
 from tools.guide.show import GuideShow
+from tools.progress import Tell
 from tools.run.orders import SKEW_SHARE
 
 LEAST_VIEWS = 6  # by all cameras: fewer are no use to anybody
 FLASH_NS = 500_000_000
 RECENT, BESIDE_NS, LATE_NS = 12, 60_000_000, 600_000_000  # sights and pictures that are kept until they meet
 SETTLE_NS = 700_000_000  # after the end of recordings what was seen last is still on its way
-
-Tell = Callable[[str], None]
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,6 +1,6 @@
 """Cameras that run while somebody is guided: opened, watched, told of in words; what they send comes to this process itself."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from types import TracebackType
 from typing import Self
 
@@ -11,13 +11,13 @@ from capture.sources.network.address import hide_secrets
 from config.errors import SourceError
 from config.settings import CAMERA_NAMES, Settings
 from stream.guidance.html import CameraCondition
+from tools.progress import Tell
 from tools.run.cameras import CameraKind, check_camera_source, check_camera_sources, find_camera_kind, plan_camera
 from tools.run.child import ChildProcess
 from tools.run.parts import AwaitedNode, Receiver
 from tools.run.start import format_opened_camera
 from tools.run.supervisor import Supervisor, choose_session_name
 
-Tell = Callable[[str], None]
 STEP_OUT_NS = 5_000_000_000
 PATIENCE_NS = 5_000_000_000
 SILENT_NS = 2_000_000_000

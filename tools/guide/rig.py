@@ -1,6 +1,6 @@
 """Calibrate cameras while they run: somebody moves a board and is guided, in the browser and in words, until it is enough."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
@@ -18,12 +18,11 @@ from tools.guide.boards import BoardSession, CollectedViews
 from tools.guide.cameras import GuidedCameras, plan_guided_cameras
 from tools.guide.page import GuideOutcome, OpenPage, Progress, guide_until_accepted
 from tools.guide.show import GuideShow
+from tools.progress import Tell
 from tools.run.cameras import CameraKind, find_camera_kind
 
 TURN_MS = 30
 STILLS_FPS = 2.0
-
-Tell = Callable[[str], None]
 
 
 def _collect_views(

@@ -10,10 +10,10 @@ from stream.guidance.page import GuideButton, GuidePage
 from stream.web.picture import CameraPicture
 from stream.web.preview import CameraPreview
 from tools.guide.cameras import GuidedCameras
+from tools.progress import Tell
 
 LINE_NS = 1_500_000_000
 
-Tell = Callable[[str], None]
 EyeOf = Callable[[int, Preview | None, Image | None, str], CameraPicture]
 
 

@@ -1,6 +1,6 @@
 """Calibrate a performer while the cameras run: the T-pose is guided, taken once it was held, fitted, judged, drawn, written."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 from functools import partial
 
@@ -19,11 +19,10 @@ from tools.guide.cameras import GuidedCameras, plan_guided_cameras
 from tools.guide.page import GuideOutcome, OpenPage, Progress, guide_until_accepted
 from tools.guide.show import GuideShow
 from tools.guide.tpose import TposeSession
+from tools.progress import Tell
 from tools.run.cameras import describe_room
 
 TURN_MS = 20
-
-Tell = Callable[[str], None]
 
 
 def _wait_for_tpose(

@@ -18,11 +18,10 @@ from stream.web.picture import AMBER, FRAME, GREEN, CameraPicture
 from tools.calibrate.held_tpose import HeldPose
 from tools.guide.cameras import GuidedCameras
 from tools.guide.show import GuideShow
+from tools.progress import Tell
 from tools.run.orders import SKEW_SHARE
 
 SETTLE_NS = 700_000_000
-
-Tell = Callable[[str], None]
 
 
 class TposeSession:

@@ -40,6 +40,7 @@ from tools.physics.ground import evaluate_motion_forces
 from tools.physics.motion import motion_from_clip, read_motion
 from tools.physics.script import FEET, FootholdAsked, KeyAsked, MotionScript, PathAsked
 from tools.physics.train import clip_from_motion
+from tools.progress import ignore_progress
 
 MIN_FRAMES = 8
 UNLIKE = 3.0  # distance of the nearest example from which on the user is told
@@ -137,7 +138,7 @@ class MotionFiles:
         return row
 
 
-def animate_script(task: AnimateTask, progress: Callable[[int, int], None] = lambda done, total: None) -> Animation:
+def animate_script(task: AnimateTask, progress: Callable[[int, int], None] = ignore_progress) -> Animation:
     """Return the motion of a script, of several tempos the likeliest where it is free. Raises DuocapError: it cannot be followed.
 
     Tried are tempos about the usual one, and about that of dynamic similarity, the root of gravity over that on earth.
@@ -217,7 +218,7 @@ def _build_problem(task: AnimateTask, files: MotionFiles, learned: ForceField) -
     for segment in script.segments:
         body = body.with_mass(JOINTS[segment.joint], segment.mass_kg)
     for load in script.loads:
-        body = body.with_load(JOINTS[load.joint], load.kg)
+        body = body.with_load(JOINTS[load.joint], load.mass_kg)
     notes = []
     if abs(skeleton.height_m / learned.skeleton.height_m - 1.0) > TALLER:
         notes.append(

@@ -1,7 +1,6 @@
 """Takes made physically sound: cleaned window by window, kept when interrupted, and what was changed in words."""
 
 import hashlib
-from collections.abc import Callable
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -29,11 +28,10 @@ from stream.take.take import Take
 from tools.export import TakeResult
 from tools.physics.forces import set_segment_masses
 from tools.physics.motion import PhysicalMotion, TrackedRange, motion_from_take
-from tools.progress import ignore_progress
+from tools.progress import Progress, ignore_progress
 
 VERSION = b"duocap-clean-1"
 MOST_RESIDUAL = 0.05  # of the weight: more is told as a violation
-Progress = Callable[[int, int | None], None]
 
 
 @dataclass(frozen=True, slots=True)
@@ -192,9 +190,8 @@ def _format_changes(motion: PhysicalMotion, take: Take, body: Body, found: list[
     most = np.argsort(-moved.mean(axis=0), kind="stable")[:3].tolist()
     named = ", ".join(f"{JOINTS[j]} {moved[:, j].mean():.0f} mm" for j in most)
     who = f"{body.total_kg:.1f} kg, {estimate_stature_m(body.skeleton):.2f} m"
-    before, after = (
-        _average_figures([measure_quality(each.task, q) for each, q in pairs]) for pairs in _pair_before_after(found)
-    )
+    before = _average_figures([measure_quality(each.task, each.task.given) for each in found])
+    after = _average_figures([measure_quality(each.task, each.q) for each in found])
     return [
         *motion.notes,
         f"{len(rows)} of {len(take)} frames cleaned, {motion.fps:.4g} a second; {who}",
@@ -207,11 +204,6 @@ def _format_changes(motion: PhysicalMotion, take: Take, body: Body, found: list[
         f"{'force without contact':<26}{100 * before.residual:>10.1f}{100 * after.residual:>10.1f}  % of weight",
         f"{'torque without contact':<26}{before.residual_nm:>10.1f}{after.residual_nm:>10.1f}  Nm",
     ]
-
-
-def _pair_before_after(found: list[CleanedRange]) -> tuple[list[tuple[CleanedRange, Floats]], list[tuple[CleanedRange, Floats]]]:
-    """Return every range with its frames as given, and as they are clean."""
-    return [(each, each.task.given) for each in found], [(each, each.q) for each in found]
 
 
 def _average_figures(parts: list[MotionQuality]) -> MotionQuality:

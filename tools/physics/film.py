@@ -7,11 +7,11 @@ import av
 import cv2
 import numpy as np
 
-from calibration.quality.picture import INK, LEFT, QUIET, RIGHT
+from calibration.quality.picture import INK, QUIET
 from config.arrays import Floats, Image
 from config.files import open_atomically
 from tools.physics.animate import Animation
-from tools.physics.strip import BONES, KEY, Strip, compute_headings, steady_places
+from tools.physics.strip import BONE_COLORS, KEY, Strip, compute_headings, steady_places
 
 SIZE = (1280, 720)
 PIXELS_A_M = 260.0
@@ -69,8 +69,7 @@ def _draw_frame(strip: Strip, ends_m: Floats, center_m: Floats, angle: float) ->
                 _draw_line(image, _project(bone, center_m, angle), KEY, 6)
     depth = ends_m.mean(axis=1) @ np.array([np.sin(angle), 0.0, np.cos(angle)])
     for bone in np.argsort(depth):
-        color = LEFT if BONES[bone].startswith("left") else RIGHT if BONES[bone].startswith("right") else INK
-        _draw_line(image, _project(ends_m[bone], center_m, angle), color, 5)
+        _draw_line(image, _project(ends_m[bone], center_m, angle), BONE_COLORS[bone], 5)
     return image
 
 

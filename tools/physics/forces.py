@@ -21,7 +21,8 @@ from reconstruct.models.physics.forces import FRICTION, ContactForces, ForceOpti
 from reconstruct.models.physics.smoothing import GAIT_HZ
 from stream.take.take import Take
 from tools.physics.moments import compute_joint_moments
-from tools.physics.motion import PhysicalMotion, Progress
+from tools.physics.motion import PhysicalMotion
+from tools.progress import Progress, ignore_progress
 
 AXES = "xyz"
 FEET = ("left", "right")
@@ -70,7 +71,7 @@ class StretchForces:
         return self.start_s + np.arange(len(self.forces.parts)) / self.forces.fps
 
 
-def find_forces(motion: PhysicalMotion, task: ForcesTask, progress: Progress = lambda done, total: None) -> list[StretchForces]:
+def find_forces(motion: PhysicalMotion, task: ForcesTask, progress: Progress = ignore_progress) -> list[StretchForces]:
     """Find the forces of a motion, stretch by stretch.
 
     Args:

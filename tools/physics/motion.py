@@ -1,6 +1,5 @@
 """Motions that physics is done with: motion files, recordings, and markers of a subject, at equal times."""
 
-from collections.abc import Callable
 from dataclasses import dataclass, replace
 from itertools import pairwise
 from pathlib import Path
@@ -26,10 +25,10 @@ from reconstruct.models.physics.dynamics import configurations_from_poses
 from stream.take.read import is_motion_file, read_motion_file, read_take, take_from_clip
 from stream.take.resampling import resample_evenly
 from stream.take.take import Take
+from tools.progress import Progress, ignore_progress
 
 TRC = ".trc"
 N_TORSO = 3  # torso markers that place a body
-Progress = Callable[[int, int | None], None]
 
 
 class TrackedRange(NamedTuple):
@@ -75,7 +74,7 @@ class PhysicalMotion:
 
 
 def read_motion(
-    file: Path, subject: Path | None = None, hints: ImportHints = NO_HINTS, progress: Progress = lambda done, total: None
+    file: Path, subject: Path | None = None, hints: ImportHints = NO_HINTS, progress: Progress = ignore_progress
 ) -> PhysicalMotion:
     """Read any take: a motion file, a recording, markers of a usual set in C3D or TRC, or those of a subject in TRC.
 

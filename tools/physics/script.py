@@ -1,9 +1,10 @@
 """Scripts of `duocap physics animate`: what a motion should be, as TOML; docs/animate.md describes it."""
 
-from collections.abc import Mapping
+from collections.abc import Callable
 from dataclasses import asdict, dataclass, replace
+from functools import partial
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import TypeVar
 
 import numpy as np
 
@@ -12,35 +13,20 @@ from config.errors import DuocapError
 from config.files import read_toml
 from reconstruct.models.physics.contacts import PART_NAMES
 from reconstruct.models.physics.synthesis.problem import Mound, SynthesisWeights
-from tools.style.values import (
-    MOST_M,
-    MOST_OFFSET_M,
-    check_keys,
-    check_numbers,
-    read_joint_name,
-    read_number_key,
-    read_numbers_key,
-    read_word_key,
-)
+from tools.style.values import MOST_M, MOST_OFFSET_M, AskedTable, check_numbers, check_table
 
-KEYS = (
-    "field",
-    "seconds",
-    "fps",
-    "tempo",
-    "key",
-    "path",
-    "foothold",
-    "contacts",
-    "contact",
-    "environment",
-    "obstacle",
-    "body",
-    "segment",
-    "load",
-    "force",
-    "weights",
-)
+ENTRIES = {
+    "key": ("time", "file", "at", "place_m", "turn_deg", "above_m", "free_place"),
+    "path": ("joint", "file", "at", "from", "to", "points", "within_m"),
+    "foothold": ("foot", "place_m", "from", "to"),
+    "contact": ("part", "from", "to"),
+    "obstacle": ("place_m", "size_m", "height_m", "edge_m"),
+    "segment": ("joint", "mass_kg"),
+    "load": ("joint", "kg"),
+    "force": ("joint", "at_m", "newton", "stiffness", "anchor_m", "from", "to"),
+}  # tables of which there may be several
+TABLES = {"contacts": ("file", "at", "to"), "environment": ("gravity", "friction", "slope_deg"), "body": ("mass_kg",)}
+KEYS = ("field", "seconds", "fps", "tempo", "weights", *ENTRIES, *TABLES)
 FEET = ("left", "right")
 LONGEST_S = 120.0
 EDGE_M = 0.03  # how round the edges of an obstacle are
@@ -99,8 +85,8 @@ class FootholdAsked:
 
 
 @dataclass(frozen=True, slots=True)
-class SegmentAsked:
-    """The segment of a joint has another mass [kg]."""
+class MassAsked:
+    """The segment of a joint has another mass, or carries a load [kg]."""
 
     joint: int
     mass_kg: float
@@ -128,15 +114,8 @@ class ForceAsked:
     anchor_m: Floats
 
 
+Entry = TypeVar("Entry")
 Timed = TypeVar("Timed", PathAsked, FootholdAsked, ContactAsked, ForceAsked)
-
-
-@dataclass(frozen=True, slots=True)
-class LoadAsked:
-    """A load that a joint carries [kg]."""
-
-    joint: int
-    kg: float
 
 
 @dataclass(frozen=True, slots=True)
@@ -163,8 +142,8 @@ class MotionScript:
     slope: Floats
     mounds: tuple[Mound, ...]
     mass_kg: float | None
-    segments: tuple[SegmentAsked, ...]
-    loads: tuple[LoadAsked, ...]
+    segments: tuple[MassAsked, ...]
+    loads: tuple[MassAsked, ...]
     forces: tuple[ForceAsked, ...]
     weights: SynthesisWeights
 
@@ -192,10 +171,9 @@ class MotionScript:
 
 def read_script(file: Path) -> MotionScript:
     """Read a script. Raises DuocapError: it cannot be read, or asks for something impossible."""
-    table = read_toml(file, DuocapError, "the script", "it is TOML as in docs/animate.md")
     where = str(file)
-    check_keys(where, table, KEYS)
-    keys = tuple(_parse_key(f"{where}: key {k + 1}", each) for k, each in enumerate(_parse_tables(where, table, "key")))
+    top = check_table(where, read_toml(file, DuocapError, "the script", "it is TOML as in docs/animate.md"), KEYS)
+    keys = _parse_entries(top, "key", _parse_key)
     if not keys:
         raise DuocapError(f"{where}: no [[key]]; give at least two poses, such as the first and the last")
     times = sorted(key.time_s for key in keys)
@@ -204,122 +182,86 @@ def read_script(file: Path) -> MotionScript:
             f"{where}: keys at the times {', '.join(f'{t:g}' for t in times)} s; give two at least, at different times"
         )
     last = times[-1]
-    seconds = read_number_key(where, table, "seconds", last, above=0.0, most=LONGEST_S)
+    seconds = top.read_number("seconds", last, above=0.0, most=LONGEST_S)
     if last > seconds + 1e-9:
         raise DuocapError(f"{where}: a key at {last:g} s is after the end at {seconds:g} s; give a larger seconds")
-    environment = check_keys(f"{where}: [environment]", table.get("environment", {}), ("gravity", "friction", "slope_deg"))
-    rise = (
-        read_numbers_key(f"{where}: [environment]", environment, "slope_deg", 2, MOST_SLOPE_DEG)
-        if "slope_deg" in environment
-        else np.zeros(2)
-    )
-    body = check_keys(f"{where}: [body]", table.get("body", {}), ("mass_kg",))
+    environment, body = (top.read_table(key, TABLES[key]) for key in ("environment", "body"))
     script = MotionScript(
         file,
-        parse_file_name(where, table, "field"),
+        _read_file_name(top, "field"),
         seconds,
-        read_number_key(where, table, "fps", 60.0, above=10.0, most=240.0),
-        _parse_tempo(where, table),
+        top.read_number("fps", 60.0, above=10.0, most=240.0),
+        None if top.values.get("tempo") == "free" else top.read_number("tempo", 1.0, above=0.1, most=10.0),
         keys,
-        tuple(_parse_path(f"{where}: path {k + 1}", each, seconds) for k, each in enumerate(_parse_tables(where, table, "path"))),
-        tuple(
-            _parse_foothold(f"{where}: foothold {k + 1}", e, seconds)
-            for k, e in enumerate(_parse_tables(where, table, "foothold"))
-        ),
-        _parse_contacts(where, table, seconds),
-        tuple(
-            _parse_contact(f"{where}: contact {k + 1}", each, seconds)
-            for k, each in enumerate(_parse_tables(where, table, "contact"))
-        ),
-        read_number_key(f"{where}: [environment]", environment, "gravity", 9.81, above=-1e-9, most=100.0),
-        read_number_key(f"{where}: [environment]", environment, "friction", 0.8, above=-1e-9, most=MOST_FRICTION),
-        np.tan(np.radians(rise)),
-        tuple(
-            _parse_obstacle(f"{where}: obstacle {k + 1}", each) for k, each in enumerate(_parse_tables(where, table, "obstacle"))
-        ),
-        read_number_key(f"{where}: [body]", body, "mass_kg", 70.0, most=400.0) if "mass_kg" in body else None,
-        tuple(_parse_segment(f"{where}: segment {k + 1}", each) for k, each in enumerate(_parse_tables(where, table, "segment"))),
-        tuple(_parse_load(f"{where}: load {k + 1}", each) for k, each in enumerate(_parse_tables(where, table, "load"))),
-        tuple(
-            _parse_force(f"{where}: force {k + 1}", each, seconds) for k, each in enumerate(_parse_tables(where, table, "force"))
-        ),
-        _parse_weights(f"{where}: [weights]", table.get("weights", {})),
+        _parse_entries(top, "path", partial(_parse_path, seconds=seconds)),
+        _parse_entries(top, "foothold", partial(_parse_foothold, seconds=seconds)),
+        _parse_contacts(top, seconds),
+        _parse_entries(top, "contact", partial(_parse_contact, seconds=seconds)),
+        environment.read_number("gravity", 9.81, above=-1e-9, most=100.0),
+        environment.read_number("friction", 0.8, above=-1e-9, most=MOST_FRICTION),
+        np.tan(np.radians(environment.read_numbers("slope_deg", 2, MOST_SLOPE_DEG, [0, 0]))),
+        _parse_entries(top, "obstacle", _parse_obstacle),
+        body.read_number("mass_kg", 70.0, most=400.0) if "mass_kg" in body else None,
+        _parse_entries(top, "segment", _parse_segment),
+        _parse_entries(top, "load", _parse_load),
+        _parse_entries(top, "force", partial(_parse_force, seconds=seconds)),
+        _parse_weights(top),
     )
     return script if script.tempo is None else script.at_tempo(script.tempo)
 
 
-def _parse_tempo(where: str, table: Mapping[str, Any]) -> float | None:
-    """Return the tempo, 1 where it is absent, None where it is "free". Raises DuocapError."""
-    return None if table.get("tempo") == "free" else read_number_key(where, table, "tempo", 1.0, above=0.1, most=10.0)
+def _parse_entries(top: AskedTable, key: str, parse: Callable[[AskedTable], Entry]) -> tuple[Entry, ...]:
+    """Parse the tables of `[[key]]`, each with its place in the file."""
+    return tuple(map(parse, top.list_tables(key, ENTRIES[key])))
 
 
-def _parse_weights(where: str, value: object) -> SynthesisWeights:
+def _parse_weights(top: AskedTable) -> SynthesisWeights:
     """Return the weights of the terms, the usual ones where they are absent. Raises DuocapError."""
     usual = asdict(SynthesisWeights())
-    table = check_keys(where, value, tuple(usual))
-    return SynthesisWeights(
-        **{name: read_number_key(where, table, name, weight, above=-1e-9, most=1e6) for name, weight in usual.items()}
-    )
+    table = top.read_table("weights", tuple(usual))
+    return SynthesisWeights(**{name: table.read_number(name, weight, above=-1e-9) for name, weight in usual.items()})
 
 
-def parse_file_name(where: str, table: Mapping[str, Any], key: str) -> str:
-    """Return the text of a key, as the name of a file.
-
-    Args:
-        where: the place in the file, for messages.
-        table: table of the file as read.
-        key: key of the value.
-    Raises: DuocapError.
-    """
-    if not isinstance(table.get(key), str) or not table[key]:
-        raise DuocapError(f"{where} lacks {key}; give the name of a file in quotes")
-    return str(table[key])
+def _read_file_name(table: AskedTable, key: str) -> str:
+    """Return the name of a file. Raises DuocapError."""
+    name = table.values.get(key)
+    if not isinstance(name, str) or not name:
+        raise DuocapError(f"{table.where} lacks {key}; give the name of a file in quotes")
+    return name
 
 
-def _parse_tables(where: str, table: Mapping[str, Any], key: str) -> list[Any]:
-    """Return the tables of `[[key]]`. Raises DuocapError: it is something else."""
-    value = table.get(key, [])
-    if not isinstance(value, list):
-        raise DuocapError(f"{where}: {key} must be given as [[{key}]], once for each")
-    return value
+def _parse_key(table: AskedTable) -> KeyAsked:
+    place = table.read_numbers("place_m", 2, MOST_M) if "place_m" in table else None
+    turn = table.read_number("turn_deg", 0.0, above=-360.0, most=360.0)
+    at, time_s = (table.read_number(key, 0.0, above=-1e-9, most=1e5) for key in ("at", "time"))
+    above = table.read_number("above_m", 0.0, above=-1e-9, most=MOST_ABOVE_M)
+    return KeyAsked(time_s, _read_file_name(table, "file"), at, place, turn, above, table.read_flag("free_place"))
 
 
-def _parse_key(where: str, value: object) -> KeyAsked:
-    table = check_keys(where, value, ("time", "file", "at", "place_m", "turn_deg", "above_m", "free_place"))
-    place = read_numbers_key(where, table, "place_m", 2, MOST_M) if "place_m" in table else None
-    turn = read_number_key(where, table, "turn_deg", 0.0, above=-360.0, most=360.0)
-    at, time_s = (read_number_key(where, table, key, 0.0, above=-1e-9, most=1e5) for key in ("at", "time"))
-    above = read_number_key(where, table, "above_m", 0.0, above=-1e-9, most=MOST_ABOVE_M)
-    free = table.get("free_place", False)
-    if not isinstance(free, bool):
-        raise DuocapError(f"{where}: free_place must be true or false, got {free!r}")
-    return KeyAsked(time_s, parse_file_name(where, table, "file"), at, place, turn, above, free)
-
-
-def _parse_time_span(where: str, table: Mapping[str, Any], seconds: float) -> tuple[float, float]:
+def _read_time_span(table: AskedTable, seconds: float) -> tuple[float, float]:
     """Return from and to, the whole motion where they are absent. Raises DuocapError: to is not after from."""
-    first = read_number_key(where, table, "from", 0.0, above=-1e-9, most=seconds)
-    last = read_number_key(where, table, "to", seconds, above=-1e-9, most=seconds)
+    first = table.read_number("from", 0.0, above=-1e-9, most=seconds)
+    last = table.read_number("to", seconds, above=-1e-9, most=seconds)
     if not last > first:
-        raise DuocapError(f"{where}: from {first:g} to {last:g} s is no time; to must be after from")
+        raise DuocapError(f"{table.where}: from {first:g} to {last:g} s is no time; to must be after from")
     return first, last
 
 
-def _parse_path(where: str, value: object, seconds: float) -> PathAsked:
-    table = check_keys(where, value, ("joint", "file", "at", "from", "to", "points", "within_m"))
-    within = read_number_key(where, table, "within_m", 0.0, above=-1e-9, most=MOST_M)
+def _parse_path(table: AskedTable, seconds: float) -> PathAsked:
+    within = table.read_number("within_m", 0.0, above=-1e-9, most=MOST_M)
     if ("points" in table) == ("file" in table):
-        raise DuocapError(f"{where}: give either file, whose joint is followed, or points of [time, x, y, z]")
+        raise DuocapError(f"{table.where}: give either file, whose joint is followed, or points of [time, x, y, z]")
     if "points" in table:
-        points = _parse_points(where, table["points"], seconds)
-        return PathAsked(read_joint_name(where, table), "", 0.0, float(points[0, 0]), float(points[-1, 0]), points, within)
-    at = read_number_key(where, table, "at", 0.0, above=-1e-9, most=1e5)
-    from_s, to_s = _parse_time_span(where, table, seconds)
-    return PathAsked(read_joint_name(where, table), parse_file_name(where, table, "file"), at, from_s, to_s, within_m=within)
+        points = _parse_points(table, seconds)
+        return PathAsked(table.read_joint(), "", 0.0, float(points[0, 0]), float(points[-1, 0]), points, within)
+    at = table.read_number("at", 0.0, above=-1e-9, most=1e5)
+    from_s, to_s = _read_time_span(table, seconds)
+    return PathAsked(table.read_joint(), _read_file_name(table, "file"), at, from_s, to_s, within_m=within)
 
 
-def _parse_points(where: str, value: object, seconds: float) -> Floats:
+def _parse_points(table: AskedTable, seconds: float) -> Floats:
     """Return the points of a path, (K, 4) or (K, 3), in the order of time. Raises DuocapError."""
+    where, value = table.where, table.values["points"]
     if not isinstance(value, list) or len(value) < 2:
         raise DuocapError(f"{where} points: give two at least, each [time, x, y, z], or [time, x, z]")
     count = 3 if isinstance(value[0], list) and len(value[0]) == 3 else 4
@@ -330,60 +272,52 @@ def _parse_points(where: str, value: object, seconds: float) -> Floats:
     return points
 
 
-def _parse_foothold(where: str, value: object, seconds: float) -> FootholdAsked:
-    table = check_keys(where, value, ("foot", "place_m", "from", "to"))
-    foot = FEET.index(read_word_key(where, table, "foot", FEET))
-    from_s, to_s = _parse_time_span(where, table, seconds)
-    return FootholdAsked(foot, read_numbers_key(where, table, "place_m", 2, MOST_M), from_s, to_s)
+def _parse_foothold(table: AskedTable, seconds: float) -> FootholdAsked:
+    foot = FEET.index(table.read_word("foot", FEET))
+    from_s, to_s = _read_time_span(table, seconds)
+    return FootholdAsked(foot, table.read_numbers("place_m", 2, MOST_M), from_s, to_s)
 
 
-def _parse_contacts(where: str, table: Mapping[str, Any], seconds: float) -> tuple[str, float, float] | None:
-    if "contacts" not in table:
+def _parse_contacts(top: AskedTable, seconds: float) -> tuple[str, float, float] | None:
+    if "contacts" not in top:
         return None
-    if "contact" in table:
-        raise DuocapError(f"{where}: contacts are given by [contacts] of a file and by [[contact]]; give one of them")
-    inside = f"{where}: [contacts]"
-    own = check_keys(inside, table["contacts"], ("file", "at", "to"))
-    at = read_number_key(inside, own, "at", 0.0, above=-1e-9, most=1e5)
-    return parse_file_name(inside, own, "file"), at, read_number_key(inside, own, "to", at + seconds, above=at, most=1e5)
+    if "contact" in top:
+        raise DuocapError(f"{top.where}: contacts are given by [contacts] of a file and by [[contact]]; give one of them")
+    own = top.read_table("contacts", TABLES["contacts"])
+    at = own.read_number("at", 0.0, above=-1e-9, most=1e5)
+    return _read_file_name(own, "file"), at, own.read_number("to", at + seconds, above=at, most=1e5)
 
 
-def _parse_contact(where: str, value: object, seconds: float) -> ContactAsked:
-    table = check_keys(where, value, ("part", "from", "to"))
-    row = PART_NAMES.index(read_word_key(where, table, "part", PART_NAMES))
-    from_s, to_s = _parse_time_span(where, table, seconds)
+def _parse_contact(table: AskedTable, seconds: float) -> ContactAsked:
+    row = PART_NAMES.index(table.read_word("part", PART_NAMES))
+    from_s, to_s = _read_time_span(table, seconds)
     return ContactAsked((row // 3, row % 3), from_s, to_s)
 
 
-def _parse_obstacle(where: str, value: object) -> Mound:
-    table = check_keys(where, value, ("place_m", "size_m", "height_m", "edge_m"))
-    size = read_numbers_key(where, table, "size_m", 2, MOST_M)
+def _parse_obstacle(table: AskedTable) -> Mound:
+    size = table.read_numbers("size_m", 2, MOST_M)
     if not (size > 0.0).all():
-        raise DuocapError(f"{where}: size_m must be above 0 along x and z, got {size[0]:g} and {size[1]:g}")
-    height = read_number_key(where, table, "height_m", -1.0, above=-1e-9, most=MOST_ABOVE_M)
-    edge = read_number_key(where, table, "edge_m", EDGE_M, above=0.0, most=MOST_M)
-    return Mound(read_numbers_key(where, table, "place_m", 2, MOST_M), size, height, edge)
+        raise DuocapError(f"{table.where}: size_m must be above 0 along x and z, got {size[0]:g} and {size[1]:g}")
+    height = table.read_number("height_m", -1.0, above=-1e-9, most=MOST_ABOVE_M)
+    edge = table.read_number("edge_m", EDGE_M, above=0.0, most=MOST_M)
+    return Mound(table.read_numbers("place_m", 2, MOST_M), size, height, edge)
 
 
-def _parse_segment(where: str, value: object) -> SegmentAsked:
-    table = check_keys(where, value, ("joint", "mass_kg"))
-    return SegmentAsked(read_joint_name(where, table), read_number_key(where, table, "mass_kg", 0.0, most=200.0))
+def _parse_segment(table: AskedTable) -> MassAsked:
+    return MassAsked(table.read_joint(), table.read_number("mass_kg", 0.0, most=200.0))
 
 
-def _parse_load(where: str, value: object) -> LoadAsked:
-    table = check_keys(where, value, ("joint", "kg"))
-    return LoadAsked(read_joint_name(where, table), read_number_key(where, table, "kg", -1.0, above=-1e-9, most=200.0))
+def _parse_load(table: AskedTable) -> MassAsked:
+    return MassAsked(table.read_joint(), table.read_number("kg", -1.0, above=-1e-9, most=200.0))
 
 
-def _parse_force(where: str, value: object, seconds: float) -> ForceAsked:
-    table = check_keys(where, value, ("joint", "at_m", "newton", "stiffness", "anchor_m", "from", "to"))
-    at = read_numbers_key(where, table, "at_m", 3, MOST_OFFSET_M) if "at_m" in table else np.zeros(3)
+def _parse_force(table: AskedTable, seconds: float) -> ForceAsked:
+    at = table.read_numbers("at_m", 3, MOST_OFFSET_M, [0, 0, 0])
     if ("newton" in table) == ("stiffness" in table):
-        raise DuocapError(f"{where}: give either newton, a constant force, or stiffness and anchor_m of a spring")
-    first, last = _parse_time_span(where, table, seconds)
+        raise DuocapError(f"{table.where}: give either newton, a constant force, or stiffness and anchor_m of a spring")
+    first, last = _read_time_span(table, seconds)
     if "newton" in table:
-        force = read_numbers_key(where, table, "newton", 3, MOST_NEWTON)
-        return ForceAsked(read_joint_name(where, table), at, first, last, force, 0.0, np.zeros(3))
-    anchor = read_numbers_key(where, table, "anchor_m", 3, MOST_M)
-    stiffness = read_number_key(where, table, "stiffness", 0.0, most=MOST_NEWTON)
-    return ForceAsked(read_joint_name(where, table), at, first, last, np.zeros(3), stiffness, anchor)
+        return ForceAsked(table.read_joint(), at, first, last, table.read_numbers("newton", 3, MOST_NEWTON), 0.0, np.zeros(3))
+    anchor = table.read_numbers("anchor_m", 3, MOST_M)
+    stiffness = table.read_number("stiffness", 0.0, most=MOST_NEWTON)
+    return ForceAsked(table.read_joint(), at, first, last, np.zeros(3), stiffness, anchor)

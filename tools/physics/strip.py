@@ -39,7 +39,10 @@ WIDTH_IN, DPI = 11.0, 82
 COLORS = 64  # of the picture
 
 LEAVES = [j for j in range(len(JOINTS)) if j not in PARENTS]
-BONES = [JOINTS[j] for j in (*range(1, len(JOINTS)), *LEAVES)]  # names that tell their sides
+BONE_COLORS = [
+    LEFT if JOINTS[j].startswith("left") else RIGHT if JOINTS[j].startswith("right") else INK
+    for j in (*range(1, len(JOINTS)), *LEAVES)
+]
 HEAD = len(JOINTS) - 1 + LEAVES.index(JOINT_INDEX["head"])
 
 
@@ -178,8 +181,7 @@ class Strip:
             for place in path.position_m[path.frames == frame]:
                 axis.plot(*seen(place), "o", color=KEY, markersize=9.0, alpha=0.7, zorder=1)
         for bone in np.argsort(ends.mean(axis=1) @ np.cross(across, (0.0, 1.0, 0.0))):
-            color = LEFT if BONES[bone].startswith("left") else RIGHT if BONES[bone].startswith("right") else INK
-            axis.plot(*seen(ends[bone]).T, color=color, linewidth=2.2, solid_capstyle="round", zorder=2)
+            axis.plot(*seen(ends[bone]).T, color=BONE_COLORS[bone], linewidth=2.2, solid_capstyle="round", zorder=2)
         axis.plot(*seen(ends[HEAD].mean(axis=0)), "o", color=INK, markersize=5.5, zorder=2)
         for each in row.arrows:
             for at, force in zip(each.at_m[frame], each.force_m[frame], strict=True):

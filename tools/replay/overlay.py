@@ -22,6 +22,7 @@ from database.geometry.kinematics import compute_forward_kinematics
 from reconstruct.pose import Pose, TrackingState
 from stream.protocol.landmarks import PREFIX
 from stream.web.landmarks import LandmarkColors, believe_landmarks, draw_landmarks
+from tools.progress import ignore_progress
 from tools.replay.replay import ReplayResult
 
 SCALE = 2  # labels need room
@@ -37,7 +38,7 @@ def write_overlay(
     recording: CaptureRecording,
     subject: Subject,
     result: ReplayResult,
-    progress: Callable[[int, int | None], None] = lambda done, total: None,
+    progress: Callable[[int, int | None], None] = ignore_progress,
 ) -> None:
     """Write the overlay as a video (MJPG in AVI), the cameras in a grid, whole or not at all.
 

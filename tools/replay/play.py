@@ -4,7 +4,7 @@ import contextlib
 import logging
 import time
 from collections import deque
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
 from capture.clock import now_ns
@@ -18,12 +18,11 @@ from stream.publish.publisher import Publisher
 from stream.recording.playback import DueMessage, PlaybackSpan, build_played_status, restamp_pose, schedule_playback
 from stream.recording.recording import Recording
 from tools.interrupt import raise_if_interrupted
+from tools.progress import Progress
 
 log = logging.getLogger(__name__)
 
 TURN_S = 0.02
-
-Progress = Callable[[int, int | None], None]
 
 
 @contextlib.contextmanager

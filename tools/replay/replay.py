@@ -4,7 +4,7 @@ What is exported of it: solved once more with past and future, unless `--as-live
 """
 
 import time
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Protocol
@@ -32,12 +32,11 @@ from reconstruct.pipeline import Pipeline
 from reconstruct.pose import Pose, TrackingState, find_swapped_markers
 from reconstruct.search.examples import PoseTable
 from stream.take.take import Take, TakeInfo, build_take
-from tools.progress import open_progress_bar
+from tools.progress import Progress, ignore_progress, open_progress_bar
 from tools.replay.outlet import ReplayWatch
 from tools.replay.styles import open_styles
 
 N_CHECKED = 40
-Progress = Callable[[int, int | None], None]
 
 
 class PoseSink(Protocol):
@@ -118,7 +117,7 @@ def replay_recording(
     database: PoseTable,
     settings: Settings,
     how: ReplayWay = AS_FAST_AS_IT_GOES,
-    progress: Progress = lambda done, total: None,
+    progress: Progress = ignore_progress,
 ) -> ReplayResult:
     """Run a recording through the pipeline; the same recording gives the same poses every time.
 

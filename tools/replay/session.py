@@ -17,6 +17,7 @@ from reconstruct.process.journal import JournalTurn
 from reconstruct.process.main import follow_order
 from reconstruct.process.reconstruction import Reconstruction
 from stream.recording.recording import Recording
+from tools.progress import Progress, ignore_progress
 from tools.replay.given import Given, wait_in_real_time
 from tools.replay.opening import OpenedSession
 from tools.replay.replay import PoseSink, ReplayResult, record_pose
@@ -24,8 +25,6 @@ from tools.replay.styles import ReplayStyles
 from tools.replay.verify import VerifyingSink, VerifyResult
 from tools.run.factories import open_session_style
 from tools.run.orders import SKEW_SHARE
-
-Progress = Callable[[int, int | None], None]
 
 
 class ObservedPipeline(Pipeline):
@@ -47,7 +46,7 @@ def replay_session(
     *,
     sink: PoseSink | None = None,
     realtime: bool = False,
-    progress: Progress = lambda done, total: None,
+    progress: Progress = ignore_progress,
 ) -> tuple[ReplayResult, VerifyResult]:
     """Replay the input of a session's reconstruction; each part begins anew, as after a restart.
 

@@ -7,7 +7,7 @@ video file or a folder of images, played in real time, or `node`.
 
 import os
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 from enum import StrEnum
 from functools import partial
@@ -29,6 +29,7 @@ from config.errors import SourceError
 from config.markers import MarkerSet
 from config.per_camera import add_tuned_values, find_camera_settings
 from config.settings import CAMERA_NAMES, CameraSettings, Settings
+from tools.progress import Tell
 from tools.run.parts import AwaitedNode
 
 NODE = "node"
@@ -36,7 +37,6 @@ NETWORK_PATIENCE_S = 60.0  # a phone's app is perhaps not running yet
 VIDEO_SUFFIXES = frozenset({".avi", ".mp4", ".mkv", ".mov", ".m4v", ".webm", ".mpg", ".mpeg", ".wmv", ".mjpg", ".mjpeg", ".ts"})
 ADDRESS = re.compile(r"(?i)[a-z][a-z0-9+.-]*://")
 SEPARATORS = ("/", "\\")
-Tell = Callable[[str], None]
 
 
 class CameraKind(StrEnum):

@@ -18,6 +18,7 @@ from config.settings import CAMERA_NAMES, Settings
 from stream.recording.collector import CollectionPlan
 from stream.recording.session import DETECTIONS
 from tools.interrupt import raise_on_interrupt
+from tools.progress import Tell
 from tools.run.cameras import NODE, check_camera_sources, plan_camera
 from tools.run.parts import NodeEntrance
 from tools.run.record import SessionFolder, add_video_recorder
@@ -27,8 +28,6 @@ from tools.run.supervisor import Supervisor, choose_session_name
 TURN_MS = 20
 LINE_NS = 1_000_000_000
 SETTLE_NS = 300_000_000
-
-Tell = Callable[[str], None]
 
 
 @dataclass(frozen=True, slots=True)

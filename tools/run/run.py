@@ -20,6 +20,7 @@ from stream.publish.fanout import OutputFactory
 from stream.publish.subscriber import Subscriber
 from stream.recording.folders import SUFFIX
 from tools.interrupt import raise_on_interrupt
+from tools.progress import Tell
 from tools.run.cameras import NODE, check_camera_sources, describe_room, is_recorded, plan_camera
 from tools.run.factories import RunFiles, plan_reconstruction
 from tools.run.parts import AwaitedNode, NodeEntrance
@@ -38,7 +39,6 @@ TURN_MS = 10
 SETTLE_S = 0.3  # the last pose is out by then, also that of a camera on another machine
 DEFAULT_FPS = 60.0  # until the cameras have said theirs
 
-Tell = Callable[[str], None]
 Show = Callable[[RunStatistics, StatusMessage, str], None]  # the last: how the recording is, empty where there is none
 
 

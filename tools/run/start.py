@@ -1,7 +1,7 @@
 """The start of a run in words: what is waited for, what each camera is and does otherwise than asked, when to step aside."""
 
 import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 
 from calibration.camera import Rig
 from calibration.world import World
@@ -10,6 +10,7 @@ from capture.sources.network.address import hide_secrets
 from config.errors import CalibrationError
 from config.settings import CAMERA_NAMES
 from config.units import NS_PER_S
+from tools.progress import Tell
 from tools.run.cameras import CameraKind, find_camera_kind
 from tools.run.child import ChildProcess
 from tools.run.supervisor import Supervisor
@@ -19,8 +20,6 @@ SOLVER = "the solver, which prepares itself once for each subject"
 FIRST_START = "; the first start after an installation takes a minute or two"
 STEP_OUT_S = 5
 COUNTED = (3, 2, 1)
-
-Tell = Callable[[str], None]
 
 
 class StartProgress:

@@ -5,7 +5,6 @@ import logging
 import os
 import shlex
 import time
-from collections.abc import Callable
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -17,6 +16,7 @@ from stream.start.part import PartLeftError
 from stream.web.document import PagePreference
 from stream.web.server import close_server, serve_page
 from tools.interrupt import raise_if_interrupted, raise_on_interrupt
+from tools.progress import Tell
 from tools.project_file import PROJECT, ProjectFile, read_project_file
 from tools.run.parts import ProcessFaultError
 from tools.start.cameras import CamerasStep
@@ -33,8 +33,6 @@ log = logging.getLogger(__name__)
 TURN_S = 0.08
 ROWS_S = 2.0  # between two looks at files that another program may have changed
 NEW_FOLDER = "duocap-project"  # for a start in a folder that holds other things
-
-Tell = Callable[[str], None]
 
 
 @dataclass(frozen=True, slots=True)

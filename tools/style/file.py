@@ -19,9 +19,14 @@ from database.geometry.kinematics import compute_forward_kinematics
 from reconstruct.models.style.model import StyleError
 from reconstruct.models.style.synthesis.curves import INTERPOLATIONS, KeyedCurve
 from tools.style.entries import (
+    FIXED_KEYS,
     HANDLE_KEYS,
+    IMAGE_POINT_KEYS,
     LEAST_SIGMA_M,
+    ORIENTATION_KEYS,
+    POINT_KEYS,
     POINT_SIGMA_M,
+    ROOT_KEYS,
     BodyMarkers,
     ConstraintContext,
     body_markers_from_set,
@@ -33,18 +38,11 @@ from tools.style.entries import (
     read_root,
 )
 from tools.style.request import BodyPoint, CurveAsked, PoseAsked, PoseRequest, StyleShares
-from tools.style.values import (
-    MOST_M,
-    PoseFileError,
-    check_keys,
-    check_numbers,
-    read_cameras_asked,
-    read_number_key,
-    read_word_key,
-)
+from tools.style.values import MOST_M, AskedTable, PoseFileError, check_numbers, check_table, check_word, read_cameras_asked
 
 POSE_KEYS = ("point", "image_point", "orientation", "fixed", "root", "shares")
 FILE_KEYS = (*POSE_KEYS, "pose", "curve", "style_share", "camera", "markers")
+CURVE_KEYS = (*HANDLE_KEYS, "times_s", "positions_m", "sigma_m", "between")
 MOST_TIME_S = 3600.0
 
 
@@ -76,17 +74,17 @@ def parse_request(
         rig_file: cameras of image points.
         worn: markers of the performer.
     """
-    check_keys(where, table, FILE_KEYS)
-    rig = read_cameras_asked(where, table.get("camera"), rig_file)
-    if "markers" in table:
+    top = check_table(where, table, FILE_KEYS)
+    rig = read_cameras_asked(top, rig_file)
+    if "markers" in top:
         if not isinstance(table["markers"], str):
             raise PoseFileError(f"{where}: markers must name a preset or a markers.toml, got {table['markers']!r}")
         worn = body_markers_from_set(read_marker_set(table["markers"]))
     means = ConstraintContext(rig, worn, n_styles)
-    common = _read_pose(where, {key: table[key] for key in POSE_KEYS if key in table}, means)
-    curves = tuple(_read_curve(place, entry, means) for place, entry in _read_entries(where, table, "curve"))
-    shares = _read_style_shares(where, table, means)
-    own = [_read_pose(place, check_keys(place, entry, POSE_KEYS), means) for place, entry in _read_entries(where, table, "pose")]
+    common = _read_pose(top, means)
+    curves = tuple(_read_curve(each, means) for each in top.list_tables("curve", CURVE_KEYS))
+    shares = _read_style_shares(top, means)
+    own = [_read_pose(each, means) for each in top.list_tables("pose", POSE_KEYS)]
     if own and curves:
         raise PoseFileError(
             f"{where}: [[pose]] and [[curve]] in one file; what holds during the whole motion stands outside of both"
@@ -95,71 +93,59 @@ def parse_request(
     return PoseRequest(poses, curves, shares), rig
 
 
-def _read_entries(where: str, table: Mapping[str, Any], key: str) -> list[tuple[str, Any]]:
-    """Return the tables of `[[key]]` with their places for errors. Raises PoseFileError: `[key]` was written."""
-    entries = table.get(key, [])
-    if not isinstance(entries, list):
-        raise PoseFileError(f"{where}: write [[{key}]] with two brackets: there may be several")
-    return [(f"{where}: {key} {number}", entry) for number, entry in enumerate(entries, 1)]
-
-
-def _read_pose(where: str, table: Mapping[str, Any], means: ConstraintContext) -> PoseAsked:
-    """Read what is asked of one pose."""
+def _read_pose(table: AskedTable, means: ConstraintContext) -> PoseAsked:
+    """Read what is asked of one pose, or of all."""
     return PoseAsked(
-        tuple(read_point(place, entry, means) for place, entry in _read_entries(where, table, "point")),
-        tuple(read_image_point(place, entry, means) for place, entry in _read_entries(where, table, "image_point")),
-        tuple(read_orientation(place, entry) for place, entry in _read_entries(where, table, "orientation")),
-        tuple(read_fixed(place, entry) for place, entry in _read_entries(where, table, "fixed")),
-        read_root(f"{where}: root", table["root"]) if "root" in table else None,
-        _read_shares(f"{where}: shares", table["shares"], means.n_styles) if "shares" in table else None,
+        tuple(read_point(each, means) for each in table.list_tables("point", POINT_KEYS)),
+        tuple(read_image_point(each, means) for each in table.list_tables("image_point", IMAGE_POINT_KEYS)),
+        tuple(read_orientation(each) for each in table.list_tables("orientation", ORIENTATION_KEYS)),
+        tuple(read_fixed(each) for each in table.list_tables("fixed", FIXED_KEYS)),
+        read_root(table.read_table("root", ROOT_KEYS)) if "root" in table else None,
+        _read_shares(table, means.n_styles) if "shares" in table else None,
     )
 
 
-def _read_curve(where: str, entry: object, means: ConstraintContext) -> CurveAsked:
+def _read_curve(table: AskedTable, means: ConstraintContext) -> CurveAsked:
     """Read a `[[curve]]`. Raises PoseFileError: fewer than two keys, times that do not rise, other than one place a key."""
-    table = check_keys(where, entry, (*HANDLE_KEYS, "times_s", "positions_m", "sigma_m", "between"))
-    handle = read_handle(where, table, means)
-    sigma_m = read_number_key(where, table, "sigma_m", POINT_SIGMA_M, LEAST_SIGMA_M, MOST_M)
-    times, places = (_read_list(where, table, key) for key in ("times_s", "positions_m"))
-    time_s = check_numbers(f"{where} times_s", times, len(times), MOST_TIME_S)
-    rows = [check_numbers(f"{where} positions_m, key {n},", row, 3, MOST_M) for n, row in enumerate(places, 1)]
+    handle = read_handle(table, means)
+    sigma_m = table.read_number("sigma_m", POINT_SIGMA_M, LEAST_SIGMA_M, MOST_M)
+    times, places = (_read_list(table, key) for key in ("times_s", "positions_m"))
+    time_s = table.read_numbers("times_s", len(times), MOST_TIME_S)
+    rows = [check_numbers(f"{table.where} positions_m, key {n},", row, 3, MOST_M) for n, row in enumerate(places, 1)]
     try:
-        curve = KeyedCurve(time_s, np.array(rows), read_word_key(where, table, "between", INTERPOLATIONS, INTERPOLATIONS[0]))
+        curve = KeyedCurve(time_s, np.array(rows), table.read_word("between", INTERPOLATIONS, INTERPOLATIONS[0]))
     except StyleError as error:
-        raise PoseFileError(f"{where} ({handle.name}): {error}") from error
+        raise PoseFileError(f"{table.where} ({handle.name}): {error}") from error
     return CurveAsked(handle, curve, sigma_m)
 
 
-def _read_list(where: str, table: Mapping[str, Any], key: str) -> list[Any]:
+def _read_list(table: AskedTable, key: str) -> list[Any]:
     """Return a list that is not empty. Raises PoseFileError."""
-    value = table.get(key)
+    value = table.values.get(key)
     if not isinstance(value, list) or not value:
-        raise PoseFileError(
-            f"{where} needs {key}, a list with one entry a key; got {'nothing' if value is None else repr(value)}"
-        )
+        got = "nothing" if value is None else repr(value)
+        raise PoseFileError(f"{table.where} needs {key}, a list with one entry a key; got {got}")
     return value
 
 
-def _read_style_shares(where: str, table: Mapping[str, Any], means: ConstraintContext) -> StyleShares | None:
+def _read_style_shares(table: AskedTable, means: ConstraintContext) -> StyleShares | None:
     """Read the `[[style_share]]` keys. Raises PoseFileError: times that do not rise, no motion to share."""
-    entries = _read_entries(where, table, "style_share")
-    if not entries:
-        return None
     times, rows = [], []
-    for place, entry in entries:
-        keyed = check_keys(place, entry, ("time_s", "shares"))
-        times.append(check_numbers(f"{place} time_s", [keyed.get("time_s")], 1, MOST_TIME_S)[0])
-        rows.append(_read_shares(f"{place} shares", keyed.get("shares"), means.n_styles))
+    for keyed in table.list_tables("style_share", ("time_s", "shares")):
+        times.append(check_numbers(f"{keyed.where} time_s", [keyed.values.get("time_s")], 1, MOST_TIME_S)[0])
+        rows.append(_read_shares(keyed, means.n_styles))
+    if not times:
+        return None
     if not np.all(np.diff(times) > 0.0):
-        raise PoseFileError(f"{where}: the times of [[style_share]] do not rise")
+        raise PoseFileError(f"{table.where}: the times of [[style_share]] do not rise")
     return StyleShares(np.array(times), np.array(rows))
 
 
-def _read_shares(where: str, value: object, n_styles: int) -> tuple[float, ...]:
+def _read_shares(table: AskedTable, n_styles: int) -> tuple[float, ...]:
     """Read one share for every style; they are scaled to a sum of 1. Raises PoseFileError."""
-    shares = check_numbers(where, value, n_styles)
+    shares = table.read_numbers("shares", n_styles)
     if (shares < 0.0).any() or shares.sum() <= 0.0:
-        raise PoseFileError(f"{where} must be at least 0 and not all 0, got {value!r}")
+        raise PoseFileError(f"{table.where} shares must be at least 0 and not all 0, got {table.values['shares']!r}")
     return tuple((shares / shares.sum()).tolist())
 
 
@@ -174,7 +160,7 @@ def add_motion_curves(request: PoseRequest, file: Path, joints: str) -> PoseRequ
     """
     names = [name.strip() for name in joints.split(",") if name.strip()]
     for name in names:
-        read_word_key("--joints", {"joint": name}, "joint", JOINTS)
+        check_word("--joints", "joint", name, JOINTS)
     if not names or len(set(names)) != len(names):
         raise PoseFileError(f"--joints {joints!r}: give some joints, each once, such as leftHand,leftFoot,rightFoot")
     if len(request.poses) > 1:

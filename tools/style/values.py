@@ -5,7 +5,8 @@ The cameras that image points are in: of a rig file, or a pinhole placed by hand
 
 import difflib
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -27,37 +28,109 @@ class PoseFileError(DuocapError):
     """A file of constraints asks for something impossible."""
 
 
-def check_keys(where: str, table: object, known: Sequence[str]) -> Mapping[str, Any]:
-    """Return a table if it has known keys only.
+@dataclass(frozen=True, slots=True)
+class AskedTable:
+    """A table of the file with known keys only; where: its place there, for messages. Every method raises PoseFileError."""
+
+    where: str
+    values: Mapping[str, Any]
+
+    def __contains__(self, key: str) -> bool:
+        """Return whether the table has a key."""
+        return key in self.values
+
+    def list_tables(self, key: str, known: Sequence[str]) -> Iterator["AskedTable"]:
+        """Yield the tables of `[[key]]`, each with its place; known: their keys."""
+        entries = self.values.get(key, [])
+        if not isinstance(entries, list):
+            raise PoseFileError(f"{self.where}: write [[{key}]] with two brackets: there may be several")
+        for number, entry in enumerate(entries, 1):
+            yield check_table(f"{self.where}: {key} {number}", entry, known)
+
+    def read_table(self, key: str, known: Sequence[str]) -> "AskedTable":
+        """Return the table of `[key]`, an empty one where it is absent; known: its keys."""
+        return check_table(f"{self.where}: [{key}]", self.values.get(key, {}), known)
+
+    def read_numbers(self, key: str, count: int, most: float = math.inf, default: list[float] | None = None) -> Floats:
+        """Return `count` finite numbers.
+
+        Args:
+            key: key of the value.
+            count: number of values expected.
+            most: largest size of a number.
+            default: value for an absent key; None if the key must be there.
+        """
+        value = self.values.get(key, default)
+        if value is None:
+            raise PoseFileError(f"{self.where} lacks {key}; give {count} numbers")
+        return check_numbers(f"{self.where} {key}", value, count, most)
+
+    def read_number(self, key: str, default: float, above: float = 0.0, most: float = 1e6) -> float:
+        """Return one number above `above` and up to `most`.
+
+        Args:
+            key: key of the value.
+            default: value for an absent key.
+            above: the number must be larger.
+            most: largest number.
+        """
+        value = self.values.get(key, default)
+        if not _is_number(value) or not above < _convert_to_float(value) <= most:
+            raise PoseFileError(f"{self.where} {key} must be a number above {above:g}, at most {most:g}; got {value!r}")
+        return _convert_to_float(value)
+
+    def read_flag(self, key: str) -> bool:
+        """Return true or false; false where the key is absent."""
+        value = self.values.get(key, False)
+        if not isinstance(value, bool):
+            raise PoseFileError(f"{self.where} {key} must be true or false, got {value!r}")
+        return value
+
+    def read_word(self, key: str, known: Sequence[str], default: str | None = None) -> str:
+        """Return one of some words.
+
+        Args:
+            key: key of the value.
+            known: the words; the error names the one that was probably meant.
+            default: value for an absent key; None if the key must be there.
+        """
+        return check_word(self.where, key, self.values.get(key, default), known)
+
+    def read_joint(self) -> int:
+        """Return the joint that the table names."""
+        return JOINT_INDEX[self.read_word("joint", JOINTS)]
+
+    def read_rotation(self) -> Floats | None:
+        """Return the rotation of `rotvec_deg` or `quaternion_xyzw`, (3, 3); None where there is neither."""
+        if "rotvec_deg" in self and "quaternion_xyzw" in self:
+            raise PoseFileError(f"{self.where} has rotvec_deg and quaternion_xyzw; give one of them")
+        if "rotvec_deg" in self:
+            return np.asarray(matrix_from_rotvec(np.radians(self.read_numbers("rotvec_deg", 3, most=720.0))))
+        if "quaternion_xyzw" not in self:
+            return None
+        quaternion = self.read_numbers("quaternion_xyzw", 4)
+        length = float(np.linalg.norm(quaternion))
+        if not 0.9 < length < 1.1:
+            fault = f"quaternion_xyzw has the length {length:g}; a rotation's is 1, in the order x, y, z, w"
+            raise PoseFileError(f"{self.where} {fault}")
+        return np.asarray(matrix_from_quaternion(quaternion / length))
+
+
+def check_table(where: str, value: object, known: Sequence[str]) -> AskedTable:
+    """Return a value of the file as a table if it has known keys only.
 
     Args:
         where: the place in the file, for messages.
-        table: the table as read.
+        value: the value as read.
         known: names of keys.
     Raises: PoseFileError naming the key and the one that was probably meant.
     """
-    if not isinstance(table, dict):
-        raise PoseFileError(f"{where} must be a table with keys of: {', '.join(known)}; got {table!r}")
-    for key in table:
+    if not isinstance(value, dict):
+        raise PoseFileError(f"{where} must be a table with keys of: {', '.join(known)}; got {value!r}")
+    for key in value:
         if key not in known:
             raise PoseFileError(f"{where}: unknown key {key!r}{_suggest_nearest(key, known)}; known: {', '.join(known)}")
-    return table
-
-
-def read_numbers_key(where: str, table: Mapping[str, Any], key: str, count: int, most: float = math.inf) -> Floats:
-    """Return `count` finite numbers, none above `most` in size.
-
-    Args:
-        where: the place in the file, for messages.
-        table: table of the file as read.
-        key: key of the value in the table.
-        count: number of values expected.
-        most: largest size of a number.
-    Raises: PoseFileError.
-    """
-    if key not in table:
-        raise PoseFileError(f"{where} lacks {key}; give {count} numbers")
-    return check_numbers(f"{where} {key}", table[key], count, most)
+    return AskedTable(where, value)
 
 
 def check_numbers(where: str, value: object, count: int, most: float = math.inf) -> Floats:
@@ -82,65 +155,21 @@ def check_numbers(where: str, value: object, count: int, most: float = math.inf)
     return result
 
 
-def read_number_key(
-    where: str, table: Mapping[str, Any], key: str, default: float, above: float = 0.0, most: float = 1e6
-) -> float:
-    """Return one number above `above` and up to `most`; `default` where the key is absent.
+def check_word(where: str, key: str, value: object, known: Sequence[str]) -> str:
+    """Return a value that is one of some words.
 
     Args:
         where: the place in the file, for messages.
-        table: table of the file as read.
-        key: key of the value in the table.
-        default: value for an absent key.
-        above: the number must be larger.
-        most: largest number.
-    Raises: PoseFileError.
-    """
-    value = table.get(key, default)
-    if not _is_number(value) or not above < _convert_to_float(value) <= most:
-        raise PoseFileError(f"{where} {key} must be a number above {above:g}, at most {most:g}; got {value!r}")
-    return _convert_to_float(value)
-
-
-def read_word_key(where: str, table: Mapping[str, Any], key: str, known: Sequence[str], default: str | None = None) -> str:
-    """Return one of some words.
-
-    Args:
-        where: the place in the file, for messages.
-        table: the table as read.
         key: key of the value.
+        value: the value as read, None: there is none.
         known: the words.
-        default: value for an absent key; None if the key must be there.
     Raises: PoseFileError with the one that was probably meant.
     """
-    value = table.get(key, default)
     if value is None:
         raise PoseFileError(f"{where} lacks {key}; give one of: {', '.join(known)}")
     if value not in known:
         raise PoseFileError(f"{where}: unknown {key} {value!r}{_suggest_nearest(value, known)}; known: {', '.join(known)}")
     return str(value)
-
-
-def read_joint_name(where: str, table: Mapping[str, Any]) -> int:
-    """Return the joint that a table names. Raises PoseFileError with the nearest name."""
-    return JOINT_INDEX[read_word_key(where, table, "joint", JOINTS)]
-
-
-def read_rotation(where: str, table: Mapping[str, Any]) -> Floats | None:
-    """Return the rotation of `rotvec_deg` or `quaternion_xyzw`, (3, 3); None where there is neither. Raises PoseFileError:
-    both.
-    """
-    if "rotvec_deg" in table and "quaternion_xyzw" in table:
-        raise PoseFileError(f"{where} has rotvec_deg and quaternion_xyzw; give one of them")
-    if "rotvec_deg" in table:
-        return np.asarray(matrix_from_rotvec(np.radians(read_numbers_key(where, table, "rotvec_deg", 3, most=720.0))))
-    if "quaternion_xyzw" not in table:
-        return None
-    quaternion = read_numbers_key(where, table, "quaternion_xyzw", 4)
-    length = float(np.linalg.norm(quaternion))
-    if not 0.9 < length < 1.1:
-        raise PoseFileError(f"{where} quaternion_xyzw has the length {length:g}; a rotation's is 1, in the order x, y, z, w")
-    return np.asarray(matrix_from_quaternion(quaternion / length))
 
 
 def _is_number(value: object) -> bool:
@@ -164,70 +193,55 @@ KEYS = ("size", "fov_deg", "focal_px", "position_m", "look_at_m")
 SIDES = ("left", "right")
 
 
-def read_camera_table(where: str, table: object) -> Camera:
+def _build_camera(table: AskedTable) -> Camera:
     """Return the pinhole camera of `[camera]`, upright in a world with Y up. Raises PoseFileError."""
-    values = check_keys(where, table, KEYS)
-    size = read_numbers_key(where, values, "size", 2)
+    size = table.read_numbers("size", 2)
     if not (np.all(size == np.round(size)) and np.all((size >= 16) & (size <= MAX_SIDE_PX))):
-        raise PoseFileError(f"{where} size must be width and height in whole pixels, 16 to {MAX_SIDE_PX}, got {values['size']}")
+        fault = f"size must be width and height in whole pixels, 16 to {MAX_SIDE_PX}, got {table.values['size']}"
+        raise PoseFileError(f"{table.where} {fault}")
     width, height = int(size[0]), int(size[1])
-    place = read_numbers_key(where, values, "position_m", 3, MOST_M)
-    target = read_numbers_key(where, values, "look_at_m", 3, MOST_M)
+    place = table.read_numbers("position_m", 3, MOST_M)
+    target = table.read_numbers("look_at_m", 3, MOST_M)
     if np.linalg.norm(target - place) < 1e-3:
-        raise PoseFileError(f"{where}: position_m and look_at_m are the same point; say where the camera looks")
+        raise PoseFileError(f"{table.where}: position_m and look_at_m are the same point; say where the camera looks")
     try:
-        return make_camera_looking_at("camera", (width, height), _read_intrinsics(where, values, (width, height)), place, target)
+        return make_camera_looking_at("camera", (width, height), _read_intrinsics(table, (width, height)), place, target)
     except PoseFileError:
         raise
     except DuocapError as error:
-        raise PoseFileError(f"{where}: {error}") from error
+        raise PoseFileError(f"{table.where}: {error}") from error
 
 
-def _read_intrinsics(where: str, values: Mapping[str, Any], size: tuple[int, int]) -> Any:
+def _read_intrinsics(table: AskedTable, size: tuple[int, int]) -> Any:
     """Return K by field of view or focal length."""
-    if ("fov_deg" in values) == ("focal_px" in values):
-        raise PoseFileError(f"{where}: give either fov_deg (horizontal) or focal_px")
-    if "fov_deg" in values:
-        return intrinsics_from_fov(size, read_number_key(where, values, "fov_deg", 0.0, most=180.0))
+    if ("fov_deg" in table) == ("focal_px" in table):
+        raise PoseFileError(f"{table.where}: give either fov_deg (horizontal) or focal_px")
+    if "fov_deg" in table:
+        return intrinsics_from_fov(size, table.read_number("fov_deg", 0.0, most=180.0))
     low, high = FOCAL_RANGE[0] * max(size), FOCAL_RANGE[1] * max(size)
-    focal = read_number_key(where, values, "focal_px", 0.0, above=low, most=high)
+    focal = table.read_number("focal_px", 0.0, above=low, most=high)
     return np.array([[focal, 0.0, 0.5 * (size[0] - 1)], [0.0, focal, 0.5 * (size[1] - 1)], [0.0, 0.0, 1.0]])
 
 
-def read_cameras_asked(where: str, table: object, rig_file: Path | None) -> Rig | None:
-    """Return the cameras: of `--rig` or of the `[camera]` table, None without either.
-
-    Args:
-        where: the place in the file, for messages.
-        table: `[camera]` as read.
-        rig_file: rig file of `--rig`; None if not given.
-    Raises: DuocapError: both, or bad ones.
-    """
-    if table is not None and rig_file is not None:
-        raise PoseFileError(f"{where}: there is a [camera] in the file and --rig {rig_file}; give one of them")
+def read_cameras_asked(table: AskedTable, rig_file: Path | None) -> Rig | None:
+    """Return the cameras of `--rig` or of the file's `[camera]`, None without either. Raises DuocapError: both, or bad ones."""
+    if "camera" in table and rig_file is not None:
+        raise PoseFileError(f"{table.where}: there is a [camera] in the file and --rig {rig_file}; give one of them")
     if rig_file is not None:
         return read_cameras(rig_file)
-    if table is None:
-        return None
-    camera = read_camera_table(f"{where}: [camera]", table)
-    return Rig((camera,), floor_known=True)
+    return Rig((_build_camera(table.read_table("camera", KEYS)),), floor_known=True) if "camera" in table else None
 
 
-def find_camera_index(where: str, name: object, rig: Rig) -> int:
-    """Return which camera of a rig is meant, by side or by its own name; one alone needs no name.
-
-    Args:
-        where: the place in the file, for messages.
-        name: the name as read.
-        rig: the cameras.
-    Raises: PoseFileError.
-    """
-    own = [camera.name for camera in rig.cameras]
-    if rig.is_monocular and name in (None, own[0], "camera", "left"):
-        return 0
-    names = dict(zip(own, (0, 1), strict=True)) if not rig.is_monocular else {}
-    names |= {} if rig.is_monocular else {side: index for index, side in enumerate(SIDES)}
+def read_camera_index(table: AskedTable, rig: Rig) -> int:
+    """Return which camera of a rig `camera` means, by side or by its own name; one alone needs no name. Raises PoseFileError."""
+    name, own = table.values.get("camera"), [camera.name for camera in rig.cameras]
+    if rig.is_monocular:
+        names = dict.fromkeys((own[0], "camera", "left"), 0)
+        name = own[0] if name is None else name
+    else:
+        names = dict(zip((*own, *SIDES), (0, 1, 0, 1), strict=True))
     if isinstance(name, str) and name in names:
         return names[name]
     fault = "names no camera" if name is None else f"unknown camera {name!r}"
-    raise PoseFileError(f"{where}: {fault}; give camera = one of: {', '.join(names or own[:1])}")
+    known = own if rig.is_monocular else names
+    raise PoseFileError(f"{table.where}: {fault}; give camera = one of: {', '.join(known)}")

@@ -99,7 +99,7 @@ def test_the_command_says_what_it_wrote(tmp_path: Path) -> None:
     assert "duocap calibrate rig LEFT RIGHT --board chessboard:8x6:25 --out rig.toml" in done.output
     assert out.read_bytes().startswith(b"%PDF-")
     other = CliRunner().invoke(app, ["board", "--out", str(tmp_path / "board.png")])
-    assert isinstance(other.exception, DuocapError) and "ends in .pdf" in str(other.exception)
+    assert isinstance(other.exception, DuocapError) and "ends with .pdf" in str(other.exception)
 
 
 @pytest.mark.judge

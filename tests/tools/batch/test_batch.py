@@ -108,15 +108,6 @@ def test_a_batch_equals_single_replays_and_is_not_done_twice(
     assert same(studio, alone, "broken") and (studio / "done" / "takes" / "b" / DONE).stat().st_mtime_ns == before
 
 
-def test_without_dask_nothing_is_written(
-    studio: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr("tools.cluster.has_dask", lambda: False)
-    result = run(capsys, studio, "--workers", 1)
-    assert result.status == 1 and 'pip install "duocap[cluster]"' in result.last
-    assert not (studio / "done" / "report.json").exists()
-
-
 @pytest.mark.usefixtures("hooked")
 def test_a_take_that_ends_its_process_fails_alone(
     studio: Path, alone: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch

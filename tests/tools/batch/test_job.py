@@ -11,6 +11,16 @@ from tools.batch.task import COMMON, EVALUATE, OPTIONS, OptionType
 from tools.cli import build_application
 
 
+@pytest.fixture
+def studio(tmp_path: Path) -> Path:
+    """Return a folder with three takes that nobody looks into, their rig, subject and database."""
+    names = [f"takes/{take}/{side}.avi" for take in ("a", "b", "broken") for side in ("left", "right")]
+    for name in (*names, "rig.toml", "subject.toml", "small.db"):
+        (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / name).touch()
+    return tmp_path
+
+
 def job(folder: Path, text: str) -> Path:
     """Write a job file."""
     file = folder / "job.toml"

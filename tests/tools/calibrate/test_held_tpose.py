@@ -8,7 +8,6 @@ import pytest
 
 from calibration.guidance.subject import HOLD_NS, SubjectGuide
 from capture.recording.recording import CaptureRecording, RecordingSpec
-from config.errors import CalibrationError
 from config.settings import Settings
 from database.default import open_default_database
 from tests.tools.guide.guided_movies import tpose_movie
@@ -20,7 +19,7 @@ EMPTY = 12  # pictures of nobody at the beginning
 T_POSE = 45
 
 
-@pytest.mark.parametrize("held", [T_POSE, int(HOLD_NS * 1e-9 * FPS), T_POSE // 3])
+@pytest.mark.parametrize("held", [T_POSE, int(HOLD_NS * 1e-9 * FPS)])
 def test_the_first_t_pose_of_three_seconds_is_found(tmp_path: Path, held: int) -> None:
     performer, movies = tpose_movie()
     black = cv2.imencode(".png", np.zeros((480, 640, 3), np.uint8))[1].tobytes()
@@ -37,10 +36,6 @@ def test_the_first_t_pose_of_three_seconds_is_found(tmp_path: Path, held: int) -
     def make_held() -> HeldPose:
         return HeldPose(SubjectGuide(performer.rig, performer.markers, skeletons), performer.rig, settings.match)
 
-    if held < T_POSE // 2:
-        with pytest.raises(CalibrationError, match=r"no T-pose was held for 3 s.*--from S --to S"):
-            find_held_tpose(recording, make_held)
-        return
     begin_s, end_s = find_held_tpose(recording, make_held)
     seen_s = HOLD_NS * 1e-9 - (0.5 if held < T_POSE else 0.0)  # one of just three seconds is seen to be still after a while
     assert end_s - begin_s == pytest.approx(seen_s, abs=0.15) and EMPTY / FPS <= begin_s < EMPTY / FPS + 1.3

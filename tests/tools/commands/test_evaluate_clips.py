@@ -1,29 +1,21 @@
 """`duocap evaluate --clip FILE` and `--clips`: anybody's motion as a query, and the sets of clips."""
 
 import json
-from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
 from database.builtin import build_person_skeleton
-from database.clips import Clip, slice_clip
+from database.clips import slice_clip
 from database.store import open_database, write_database
 from tests.support.commands import duocap
 from tests.support.files.takes import write_clip
 from tests.support.people import walk
+from tests.tools.evaluate.walks import other_manner
 from tools.commands.evaluate.clips import ClipPart, measure_clips
 from tools.commands.evaluate.options import ClipOptions
 from tools.evaluate.clip_sets import QUICK
 from tools.evaluate.similar_motions import without_clips
-
-
-def bent(clip: Clip) -> Clip:
-    """Return the walk with the arms swung half as far and the left knee bent more."""
-    rotvec = clip.rotvec.copy()
-    rotvec[:, 11:19] *= 0.5
-    rotvec[:, 2, 0] += 0.3
-    return replace(clip, name="bent", rotvec=rotvec)
 
 
 @pytest.fixture(scope="module")
@@ -32,7 +24,7 @@ def walked(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Path]:
     folder = tmp_path_factory.mktemp("clips")
     clip = walk(build_person_skeleton(1.78))
     write_clip(folder / "mine.bvh", clip)
-    write_database(folder / "both.db", [clip, bent(clip)])
+    write_database(folder / "both.db", [clip, other_manner(clip)])
     return folder / "mine.bvh", folder / "both.db"
 
 

@@ -127,7 +127,7 @@ def test_motions_of_different_bodies(tmp_path: Path, capsys: pytest.CaptureFixtu
         (("--builtin", "walk", "--from", "nan"), "the second after the first"),
         (("still.bvh",), "no joint moves"),
         (("--builtin", "walk", "--frames", "10"), "too few"),
-        (("--builtin", "walk", "--plot", "still.bvh"), "--plot still.bvh: a picture's file ends with .png"),
+        (("--builtin", "walk", "--plot", "still.bvh"), "--plot still.bvh: expected a name that ends with .png"),
         (("--clip", "07_*"), "go together"),
         (("--database", "nothing.db"), "go together"),
         (("--database", "nothing.db", "--clip", "1"), "no such file"),

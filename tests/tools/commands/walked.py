@@ -2,7 +2,6 @@
 
 import contextlib
 import io
-import sys
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -14,9 +13,8 @@ from capture.sources.simulated.scene import SimulatedScene
 from database.builtin import build_person_skeleton, make_builtin_clip
 from database.store import write_database
 from database.tpose import compute_median_skeleton, make_tpose_clips
-from tests.support.commands import Result
+from tests.support.commands import Result, run_main
 from tests.support.people import walk
-from tools.launch import main
 from tools.simulate import Simulation, simulate_recording
 
 FPS = 30.0
@@ -111,14 +109,7 @@ def cut(video: Path, to: Path, frames: slice, fps: float = FPS, size: tuple[int,
 
 def ended(words: Sequence[object]) -> Result:
     """Run `duocap WORDS` in this process, for a fixture that tests share."""
-    out, err, before = io.StringIO(), io.StringIO(), sys.argv
-    sys.argv = ["duocap", *map(str, words)]
-    try:
-        with contextlib.redirect_stdout(out), contextlib.redirect_stderr(err):
-            main()
-        status = 0
-    except SystemExit as end:
-        status = end.code if isinstance(end.code, int) else int(end.code is not None)
-    finally:
-        sys.argv = before
+    out, err = io.StringIO(), io.StringIO()
+    with contextlib.redirect_stdout(out), contextlib.redirect_stderr(err):
+        status = run_main(words)
     return Result(status, out.getvalue(), err.getvalue())

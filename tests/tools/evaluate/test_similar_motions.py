@@ -13,6 +13,7 @@ from database.files.resample import resample_clip
 from database.geometry.rotations import matrix_from_rotvec, rotvec_from_matrix
 from database.store import open_database, write_database
 from tests.support.people import walk
+from tests.tools.evaluate.walks import other_manner
 from tools.evaluate.protocol import cmu_folder
 from tools.evaluate.similar_motions import clips_like, without_like
 from tools.evaluate.user_clips import read_given
@@ -21,14 +22,6 @@ from tools.evaluate.user_clips import read_given
 @pytest.fixture(scope="module")
 def whole() -> Clip:
     return walk(build_person_skeleton(1.78))
-
-
-def other_manner(clip: Clip) -> Clip:
-    """Return the walk with the arms swung half as far, and the left knee bent more."""
-    rotvec = clip.rotvec.copy()
-    rotvec[:, 11:19] *= 0.5
-    rotvec[:, 2, 0] += 0.3
-    return replace(clip, name="manner", rotvec=rotvec)
 
 
 def test_a_cut_renamed_copy_at_another_rate_with_noise_is_found(tmp_path: Path, whole: Clip) -> None:

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from reconstruct.pose import TrackingState
-from tools.evaluate.states import JudgedPoses, count_states, spans_of, states_table
+from tools.evaluate.states import JudgedPoses, count_states, states_table
 
 T, C, L = TrackingState.TRACKING, TrackingState.COASTING, TrackingState.LOST
 
@@ -37,7 +37,3 @@ def test_states_and_errors_of_every_frame_are_told() -> None:
 def test_nothing_to_count_is_no_share() -> None:
     lines = states_table([("a", [FIRST]), ("none tracked", [judged((C,), [10.0], [np.nan])])])
     assert lines[1].split()[1:3] == ["6", "66.7"] and lines[2].split()[-6:-2] == ["nan", "100.00", "nan", "nan"]
-
-
-def test_spans_reach_to_both_ends() -> None:
-    assert spans_of(np.array([True, True, False, True])) == [(0, 2), (3, 4)] and spans_of(np.zeros(0, bool)) == []

@@ -1,14 +1,25 @@
 """The begin of a walk as a query, of one performer with nine markers."""
 
+from dataclasses import replace
+
 import numpy as np
 
 from database.builtin import build_person_skeleton
+from database.clips import Clip
 from tests.support.people import person, walk, worn_markers
 from tools.evaluate.asf_angles import AsfAngles
 from tools.evaluate.queries import MotionQuery
 
 SUBJECT = person("boxing", skeleton=build_person_skeleton(1.74))
 CLIP = walk(SUBJECT.skeleton)
+
+
+def other_manner(clip: Clip) -> Clip:
+    """Return a walk with the arms swung half as far, and the left knee bent more."""
+    rotvec = clip.rotvec.copy()
+    rotvec[:, 11:19] *= 0.5
+    rotvec[:, 2, 0] += 0.3
+    return replace(clip, name="manner", rotvec=rotvec)
 
 
 def walk_query(n: int, sigma_m: float = 0.0, visible: np.ndarray | None = None) -> MotionQuery:

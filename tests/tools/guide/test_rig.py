@@ -22,8 +22,9 @@ from tools.calibrate.rig import RigTask
 from tools.calibrate.session import PerformerPrior
 from tools.calibrate.subject import SubjectTask
 from tools.guide.page import open_no_page
-from tools.guide.rig import Tell, calibrate_live
+from tools.guide.rig import calibrate_live
 from tools.guide.subject import calibrate_subject_live
+from tools.progress import Tell
 
 pytestmark = pytest.mark.slow
 SLOW_FPS = 0.5  # of pictures in a folder: a busy machine looks at every one

@@ -15,7 +15,8 @@ from capture.recording.recording import PAIR_SHARE
 from capture.sources.source import Source
 from config.arrays import Floats, Image
 from config.units import NS_PER_S
-from tools.calibrate.board.found import BoardlessPictures, BoardSearch, Progress, shrink_to_grey
+from tools.calibrate.board.found import BoardlessPictures, BoardSearch, shrink_to_grey
+from tools.progress import Progress, ignore_progress
 
 MOMENT_S = 0.25
 N_MOMENTS = 480  # of a long film
@@ -124,7 +125,7 @@ def _measure_change(one: PictureRow | None, other: PictureRow | None) -> float:
 def search_film(
     films: Sequence[Source],
     board: Board,
-    progress: Progress = lambda done, total: None,
+    progress: Progress = ignore_progress,
     *,
     late_s: Sequence[float] = (),
     thorough: bool = False,

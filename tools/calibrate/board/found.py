@@ -1,6 +1,5 @@
 """What is found of a board in pictures: views, how many pictures were looked at, and some that show none."""
 
-from collections.abc import Callable
 from dataclasses import dataclass, field
 
 import cv2
@@ -10,7 +9,6 @@ from calibration.board.views import BoardMoment
 from config.arrays import Image
 
 Size = tuple[int, int]
-Progress = Callable[[int, int | None], None]
 N_MISSES = 12  # pictures without a board that are kept, to say what they show instead
 SMALL_WIDTH = 160
 

@@ -20,8 +20,9 @@ from config.arrays import Floats
 from config.errors import SourceError
 from config.units import NS_PER_S
 from tools.calibrate.board.films import FEW, search_film
-from tools.calibrate.board.found import BoardSearch, Progress, shrink_to_grey
+from tools.calibrate.board.found import BoardSearch, shrink_to_grey
 from tools.calibrate.board.stills import list_images, list_stills, search_stills
+from tools.progress import Progress, ignore_progress
 
 RATE_HZ = 200.0
 MAX_OFFSET_S = 2.0
@@ -114,7 +115,7 @@ class BoardSpec:
         return self.timestamps is None and self.fps is None and len(list_images(self.first)) <= N_STILLS
 
 
-def search_board(spec: BoardSpec, board: Board, progress: Progress = lambda done, total: None) -> BoardSearch:
+def search_board(spec: BoardSpec, board: Board, progress: Progress = ignore_progress) -> BoardSearch:
     """Search the board; a film in which a quick look finds next to nothing is searched again with care.
 
     Args:

@@ -24,7 +24,8 @@ from config.arrays import Image
 from config.errors import SourceError
 from config.settings import CAMERA_NAMES
 from config.units import NS_PER_S
-from tools.calibrate.board.found import BoardlessPictures, BoardSearch, Progress, Size, find_image_size
+from tools.calibrate.board.found import BoardlessPictures, BoardSearch, Size, find_image_size
+from tools.progress import Progress, ignore_progress
 
 MIN_SHARED = 0.5  # of the shorter folder: so many numbers must be found in both, or else numbers mean nothing
 NUMBER = re.compile(r"\d+")
@@ -147,7 +148,7 @@ def _search_picture(file: Path, board: Board, number: int) -> PictureResult:
     return PictureResult(file, find_image_size(image), view, None if view is not None else image)
 
 
-def search_stills(stills: PictureSets, board: Board, progress: Progress = lambda done, total: None) -> BoardSearch:
+def search_stills(stills: PictureSets, board: Board, progress: Progress = ignore_progress) -> BoardSearch:
     """Search the board in every picture.
 
     Args:

@@ -6,7 +6,7 @@ from typing import Annotated, Literal
 import typer
 
 from config.settings import Settings
-from tools.arguments import check_folders
+from tools.arguments import check_folders, check_suffix
 from tools.commands.calibrate.convert import convert
 from tools.commands.calibrate.floor import floor
 from tools.commands.calibrate.rig import rig as calibrate_rig
@@ -32,12 +32,10 @@ def board(settings: Settings, out: Out, board: BoardText = None, paper: Paper = 
     from calibration.board.diagnosis import describe_ambiguity
     from calibration.board.pattern import board_from_text
     from calibration.board.pdf import choose_default_board, draw_board_pdf
-    from config.errors import DuocapError
     from config.files import write_atomically
 
     check_folders(out)
-    if out.suffix.lower() != ".pdf":
-        raise DuocapError(f"{out}: a board is written as a PDF; give a name that ends in .pdf, such as {out.with_suffix('.pdf')}")
+    check_suffix("--out", out, ".pdf")
     chosen = choose_default_board(paper) if board is None else board_from_text(board)
     write_atomically(out, draw_board_pdf(chosen, paper))
     typer.echo(

@@ -101,10 +101,7 @@ def _check(
     """Raise typer.BadParameter where the options do not go together or say what cannot be."""
     check_range("--length", length, LENGTH_RANGE_MM)
     check_range("--distance", distance, DISTANCE_RANGE_MM)
-    if fov is not None and not FOV_RANGE_DEG[0] <= fov <= FOV_RANGE_DEG[1]:
-        raise typer.BadParameter(
-            f"{fov:g} degrees; expected {FOV_RANGE_DEG[0]:g} to {FOV_RANGE_DEG[1]:g}: webcams have 50 to 90", param_hint="--fov"
-        )
+    check_range("--fov", fov, FOV_RANGE_DEG, "degrees")
     if (fov is None) == (not intrinsics):
         raise typer.BadParameter(
             "give one of --intrinsics (an earlier calibration) and --fov (degrees across)", param_hint="--intrinsics/--fov"

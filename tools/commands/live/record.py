@@ -11,7 +11,7 @@ from config.settings import Settings
 from tools.arguments import check_session_path, set_model
 from tools.commands.declaration import InProject, add_settings_options
 from tools.commands.live.landmarks import set_landmarks
-from tools.commands.live.run import order_cameras
+from tools.commands.live.run import order_cameras, run_beside_line
 from tools.commands.options import CameraOptions, Database, LandmarkModel, Model, VideoFps
 from tools.progress import open_status_line, print_note
 
@@ -61,8 +61,7 @@ def record(settings: Settings, options: RecordOptions) -> None:
     from calibration.subject.subject import read_subject
     from stream.publish.publisher import choose_address
     from tools.database.installed import find_default_database
-    from tools.run.report import format_status
-    from tools.run.run import LiveRun, run_live
+    from tools.run.run import LiveRun
 
     settings = choose_address(settings)
     what = LiveRun(
@@ -75,12 +74,7 @@ def record(settings: Settings, options: RecordOptions) -> None:
         seconds=options.seconds,
     )
     with open_status_line() as line:
-        done = run_live(
-            set_model(settings, options.model),
-            what,
-            line.tell,
-            lambda tally, status, recording: line.show(format_status(status, tally.recent_ms(), recording)),
-        )
+        done = run_beside_line(set_model(settings, options.model), what, line)
     typer.echo("\n".join(done.lines()))
     typer.echo(f"recorded {folder}; again: duocap replay {folder}")
 

@@ -1,7 +1,7 @@
 """`duocap run`: live, from one to eight cameras to the stream; and `duocap node`, one of its cameras on another machine."""
 
 from dataclasses import dataclass
-from typing import Annotated, Literal
+from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
 
@@ -26,7 +26,11 @@ from tools.commands.options import (
     VideoFps,
     Vmc,
 )
-from tools.progress import open_status_line, print_note
+from tools.progress import StatusLine, open_status_line, print_note
+
+if TYPE_CHECKING:
+    from tools.run.report import RunReport
+    from tools.run.run import LiveRun
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -65,8 +69,7 @@ def run(settings: Settings, options: RunOptions) -> None:
     from calibration.subject.subject import read_subject
     from stream.publish.publisher import choose_address
     from tools.database.installed import find_default_database
-    from tools.run.report import format_status
-    from tools.run.run import LiveRun, run_live
+    from tools.run.run import LiveRun
     from tools.viewer import open_viewer
 
     cameras = order_cameras(options.cameras)
@@ -89,13 +92,18 @@ def run(settings: Settings, options: RunOptions) -> None:
         save_style=styles.save_style,
     )
     with open_status_line() as line, open_viewer(settings, line.tell, stay=False, wanted=not options.headless):
-        report = run_live(
-            set_model(settings, options.model),
-            what,
-            line.tell,
-            lambda tally, status, recording: line.show(format_status(status, tally.recent_ms(), recording)),
-        )
+        report = run_beside_line(set_model(settings, options.model), what, line)
     typer.echo("\n".join(report.lines()))
+
+
+def run_beside_line(settings: Settings, what: "LiveRun", line: StatusLine) -> "RunReport":
+    """Run to its end, with its state in a line of the terminal."""
+    from tools.run.report import format_status
+    from tools.run.run import run_live
+
+    return run_live(
+        settings, what, line.tell, lambda tally, status, recording: line.show(format_status(status, tally.recent_ms(), recording))
+    )
 
 
 def order_cameras(options: CameraOptions) -> tuple[str, ...]:

@@ -7,7 +7,7 @@ from typing import Annotated
 import typer
 
 from config.settings import Settings
-from tools.arguments import check_folders
+from tools.arguments import check_folders, check_suffix
 from tools.commands.declaration import InProject, add_settings_options
 from tools.commands.options import ImportOptions, MarkersSubject
 from tools.progress import open_progress_bar
@@ -40,10 +40,7 @@ def gait(settings: Settings, options: GaitOptions) -> None:
     out = options.out or []
     check_folders(*out)
     for file in out:
-        if file.suffix.lower() not in (".csv", ".c3d"):
-            raise DuocapError(
-                f"--out {file}: expected a name that ends with .csv, a row a step, or .c3d, the take with its events"
-            )
+        check_suffix("--out", file, ".csv", ".c3d")
         if file.resolve() == options.take.resolve():
             raise DuocapError(f"--out {file}: is the take itself; choose another name")
     hints = options.imported.read_hints()

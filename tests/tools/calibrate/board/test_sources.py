@@ -16,7 +16,7 @@ from config.errors import SourceError
 from tools.calibrate.board.films import collect_rows, format_film_lengths, measure_corner_motion, select_still_moments
 from tools.calibrate.board.found import N_MISSES, BoardlessPictures
 from tools.calibrate.board.sources import estimate_offset_between, measure_picture_changes
-from tools.calibrate.board.stills import PictureSets, list_images, list_stills, search_stills
+from tools.calibrate.board.stills import PictureSets, list_stills, search_stills
 
 BOARD = Board("chessboard", 9, 6, 0.025)
 MS = 1_000_000
@@ -75,11 +75,6 @@ def test_one_folder_for_both_cameras(tmp_path: Path) -> None:
     assert names(list_stills([parent])) == [("1.png", "1.png")]
     lone = list_stills([parent / "left"])
     assert names(lone) == [("1.png",)]
-
-
-def test_natural_order(tmp_path: Path) -> None:
-    folder = touched(tmp_path / "f", "img10.png", "img9.png", "img100.png")
-    assert [file.name for file in list_images(folder)] == ["img9.png", "img10.png", "img100.png"]
 
 
 def test_pictures_that_cannot_be_read(tmp_path: Path) -> None:

@@ -1,4 +1,4 @@
-"""Motion files are takes: every kind of file is exported and shown, and every command takes one that needs the most work."""
+"""Motion files are takes: every kind of file is exported, and every command takes one that needs the most work."""
 
 from collections.abc import Callable
 from dataclasses import replace
@@ -13,8 +13,7 @@ from config.optical import read_optical_set
 from database.builtin import build_person_skeleton
 from database.clips import slice_clip
 from stream.export.c3d import write_c3d
-from stream.recording.recording import open_recording
-from stream.take.read import find_recording, read_take, take_from_clip
+from stream.take.read import take_from_clip
 from stream.take.recorded import write_recording
 from stream.take.take import MarkerTracks
 from tests.support.commands import duocap
@@ -63,12 +62,3 @@ def test_takes_are_taken(kind: str, command: str, takes: Path, tmp_path: Path, c
     done = duocap(capsys, *COMMANDS[command](file, tmp_path, words))
     assert done.status == 0, done.err
     assert any(path.stat().st_size for path in tmp_path.iterdir())
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("kind", KINDS)
-def test_every_kind_is_shown(kind: str, takes: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    file = takes / f"a.{kind}"
-    if not file.exists():
-        assert duocap(capsys, "export", takes / "a.mcap", "--out", file).status == 0
-    assert len(open_recording(find_recording(file, tmp_path)).poses) == len(read_take(file))

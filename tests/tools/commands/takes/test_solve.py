@@ -1,6 +1,7 @@
 """`duocap solve` from end to end: a walk's markers with gaps and exchanged labels, without any, and with names of one's own."""
 
 import json
+from collections.abc import Sequence
 from pathlib import Path
 
 import numpy as np
@@ -31,6 +32,21 @@ def make_markers(n_frames: int = 120) -> tuple[Floats, Floats]:
     return p[:, worn.joint] + np.einsum("nmij,mj->nmi", G[:, worn.joint], offset_m), p
 
 
+def read_solved_markers(file: Path, labels: Sequence[str]) -> Floats:
+    """Return the named markers of a C3D, (N, M, 3) [m]."""
+    read = read_c3d(file)
+    return np.stack([read.point_m[:, read.labels.index(label)] for label in labels], axis=1)
+
+
+def check_solved_take(take: Path, found_m: Floats, marker_m: Floats, valid: Bools, joint_m: Floats) -> None:
+    """Check that seen markers stay, and that filled ones and the joints are near the truth."""
+    off_mm = 1e3 * np.linalg.norm(found_m - marker_m, axis=2)
+    assert off_mm[valid].max() < 0.1 and off_mm[~valid].mean() < 10.0
+    clip = read_clip(take)
+    places = compute_forward_kinematics(clip.skeleton, clip.rotvec, clip.root_m)[1]
+    assert 1e3 * np.linalg.norm(places - joint_m, axis=2).mean() < 25.0
+
+
 def hide_some(n: int) -> Bools:
     """Return which markers are seen: some are not for half a second."""
     valid = np.ones((n, len(LABELS)), bool)
@@ -51,13 +67,7 @@ def test_exchanged_labels_are_put_right_and_gaps_filled(tmp_path: Path, capsys: 
     assert done.status == 0 and "gaps filled: 3" in done.out, done.err
     told = json.loads(report.read_text())
     assert {(each["point"], each["label"]) for each in told["labels_changed"]} == {("RANK", "RHEE"), ("RHEE", "RANK")}
-    read = read_c3d(out[1])
-    found = np.stack([read.point_m[:, read.labels.index(label)] for label in LABELS], axis=1)
-    off_mm = 1e3 * np.linalg.norm(found - marker_m, axis=2)
-    assert off_mm[valid].max() < 0.1 and off_mm[~valid].mean() < 10.0
-    clip = read_clip(out[0])
-    places = compute_forward_kinematics(clip.skeleton, clip.rotvec, clip.root_m)[1]
-    assert 1e3 * np.linalg.norm(places - joint_m, axis=2).mean() < 25.0
+    check_solved_take(out[0], read_solved_markers(out[1], LABELS), marker_m, valid, joint_m)
 
 
 @pytest.mark.slow
@@ -71,9 +81,7 @@ def test_points_without_names_get_their_labels(tmp_path: Path, capsys: pytest.Ca
     assert refused.status == 1 and "--markers" in refused.err and len(refused.err.strip().splitlines()) == 1
     done = duocap(capsys, "solve", tmp_path / "walk.trc", "--markers", "cmu_41", "--out", tmp_path / "o.c3d")
     assert done.status == 0, done.err
-    read = read_c3d(tmp_path / "o.c3d")
-    found = np.stack([read.point_m[:, read.labels.index(label)] for label in LABELS], axis=1)
-    right = np.linalg.norm(found - marker_m, axis=2) < 0.001
+    right = np.linalg.norm(read_solved_markers(tmp_path / "o.c3d", LABELS) - marker_m, axis=2) < 0.001
     assert right[valid].mean() > 0.999
 
 
@@ -94,11 +102,4 @@ def test_markers_of_ones_own_are_solved_by_the_places_in_a_file(tmp_path: Path, 
     out = (tmp_path / "o.bvh", tmp_path / "o.c3d")
     done = duocap(capsys, "solve", tmp_path / "walk.trc", "--markers", tmp_path / "mine.toml", "--out", out[0], "--out", out[1])
     assert done.status == 0 and "Racket" in done.out + done.err, done.err
-    read = read_c3d(out[1])
-    assert not set(names) - set(read.labels)
-    found = np.stack([read.point_m[:, read.labels.index(name)] for name in names], axis=1)
-    off_mm = 1e3 * np.linalg.norm(found - marker_m, axis=2)
-    assert off_mm[valid].max() < 0.1 and off_mm[~valid].mean() < 10.0
-    clip = read_clip(out[0])
-    places = compute_forward_kinematics(clip.skeleton, clip.rotvec, clip.root_m)[1]
-    assert 1e3 * np.linalg.norm(places - joint_m, axis=2).mean() < 25.0
+    check_solved_take(out[0], read_solved_markers(out[1], names), marker_m, valid, joint_m)
