@@ -29,7 +29,8 @@ def delete_take(take: Path) -> Path:
         folder.mkdir(exist_ok=True)
     except OSError as error:
         raise RecordingError(f"{folder}: cannot be made ({describe_reason(error)}); nothing was deleted") from error
-    return _move(take, find_free_file(folder / take.name))
+    stem, suffix = (take.name, "") if take.is_dir() else (take.stem, take.suffix)  # a session's name may have a dot in its time
+    return _move(take, find_free_path(folder, stem, suffix))
 
 
 def restore_take(deleted: Path) -> Path:

@@ -164,3 +164,7 @@ def test_nothing_is_replaced_and_deleting_is_undone(walk: Recording, tmp_path: P
     again = write_edited(run, walk)
     assert delete_take(again) == tmp_path / "deleted" / "run 2.mcap"
     assert restore_take(gone) == run and open_recording(run).skeleton.subject == "Ann"
+    session = tmp_path / "2026-03-04 15.06.07"
+    for name in (session.name, f"{session.name} 2"):
+        session.mkdir()
+        assert delete_take(session).name == name
