@@ -38,8 +38,19 @@ position_m = [0.1, 0.09, -0.2]
 
 def main() -> None:
     """Run each command with an empty cache and list the contents of the cache afterwards."""
-    found: dict[str, dict[str, Any]] = {}
+    before = FILE.read_text("utf-8")
     FILE.write_text("{}\n", "utf-8")  # or those of the list would be compiled first, needed or not
+    try:
+        found = _run_commands()
+    except BaseException:
+        write_atomically(FILE, before)
+        raise
+    write_atomically(FILE, format_kernel_list(found))
+
+
+def _run_commands() -> dict[str, dict[str, Any]]:
+    """Return the kernels that the commands compile, with the commands of each."""
+    found: dict[str, dict[str, Any]] = {}
     with tempfile.TemporaryDirectory() as files:
         (Path(files) / POINTS).write_text(CONSTRAINTS, "utf-8")
         subprocess.run(_build_command(("style", "train", "--builtin", "punches", "--out", STYLE)), cwd=files, check=True)
@@ -48,7 +59,7 @@ def main() -> None:
                 known = found.setdefault(name, {"commands": [], "calls": entry["calls"], "types": []})
                 known["commands"].append(command)
                 known["types"] += [types for types in entry["types"] if types not in known["types"]]
-    write_atomically(FILE, format_kernel_list(found))
+    return found
 
 
 def list_compiled_kernels(words: Sequence[str], files: str) -> dict[str, dict[str, Any]]:
