@@ -12,7 +12,9 @@ from config.errors import FileFormatError
 from config.joints import JOINT_INDEX
 from config.markers import read_marker_set
 from config.optical import LEAST_MARKERS, LEAST_TORSO, MarkerPlace, find_marker_places, list_optical_sets, read_optical_set
+from database.builtin.bodies import build_person_skeleton
 from database.files.retarget import AXES
+from database.geometry.rigid import fit_rigid_motion
 from database.marker_files.points import OpticalPoints
 
 SELDOM = 0.02  # share of the frames; labels that are seen in fewer tell nothing of the body
@@ -20,6 +22,9 @@ FILE_SIGMA_M = 0.05  # of a marker file's places
 ANONYMOUS = re.compile(r"\W*(u|un[a-z]*|m|marker|point|pt|track|traj[a-z]*|new)?[\W_]*\d*", re.IGNORECASE)  # no names of markers
 LOW = [JOINT_INDEX[f"{side}{name}"] for side in ("left", "right") for name in ("LowerLeg", "Foot", "Toes")]
 LOW_OF_TRUNK = [JOINT_INDEX[name] for name in ("hips", "leftUpperLeg", "rightUpperLeg")]  # where no shank has markers
+TRUNK = [JOINT_INDEX[name] for name in ("hips", "spine", "chest", "upperChest", "leftShoulder", "rightShoulder")]
+LEAST_HANDED, N_LOOKED_AT = 4, 60  # markers that have a handedness, and frames that are looked at
+MIRRORED_TIMES = 1.5  # farther from a body than from its mirror image; three real files 0.1 to 0.5, their mirror images 2 to 8
 
 
 class UnknownMarkersError(FileFormatError):
@@ -164,3 +169,42 @@ def _find_center(points: OpticalPoints, columns: Ints) -> Floats:
     """Return the mean of some points in every frame, (N, 3) [m], zero where none is seen."""
     valid = points.valid[:, columns, None]
     return np.asarray((points.point_m[:, columns] * valid).sum(axis=1) / np.maximum(valid.sum(axis=1), 1))
+
+
+def describe_mirrored(take: LabelledTake) -> tuple[str, ...]:
+    """Return in words that labels are of a mirrored body: an axis negated, left-handed axes, or sides exchanged; take: y up.
+
+    A trunk's markers have a handedness: what is at the front, to the left and above. Where their names contradict it, they fit
+    the mirror image of the usual places far better than the places. Points without labels have no such names.
+    """
+    own_m, mirrored_m = _measure_mirrored(take)
+    if not own_m > MIRRORED_TIMES * mirrored_m:
+        return ()
+    return (
+        f"left and right are mirrored: the trunk's markers are {1e3 * own_m:.0f} mm from where people wear them, and only "
+        f"{1e3 * mirrored_m:.0f} mm in a mirror; an axis of the file is negated (left-handed axes), or the labels of left and "
+        "right are exchanged: export it again",
+    )
+
+
+def _measure_mirrored(take: LabelledTake) -> tuple[float, float]:
+    """Return how far the trunk's markers are from their usual places and from these mirrored, RMS, median over frames [m]."""
+    point_m, valid = take.markers()
+    place_m = build_person_skeleton(1.75).rest_positions_m()[take.worn.joint] + take.worn.offset_m
+    valid = valid & np.isin(take.worn.joint, TRUNK)
+    rows = np.flatnonzero(valid.sum(axis=1) >= LEAST_HANDED)
+    if not len(rows):
+        return 0.0, 0.0
+    rows = rows[np.unique(np.linspace(0, len(rows) - 1, N_LOOKED_AT).astype(int))]
+    off_m = [
+        [_measure_off_places(places, point_m[row], valid[row].astype(float)) for row in rows]
+        for places in (place_m, place_m * (-1.0, 1.0, 1.0))
+    ]
+    own_m, mirrored_m = np.median(off_m, axis=1).tolist()
+    return own_m, mirrored_m
+
+
+def _measure_off_places(place_m: Floats, point_m: Floats, weights: Floats) -> float:
+    """Return the RMS distance of points from places laid on them, (M, 3) each [m]; weights: (M,)."""
+    R, t = fit_rigid_motion(place_m, point_m, weights)
+    return float(np.sqrt(np.average(((place_m @ R.T + t - point_m) ** 2).sum(axis=1), weights=weights)))

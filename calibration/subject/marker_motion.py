@@ -7,8 +7,7 @@ from pathlib import Path
 import numpy as np
 
 from calibration.subject.functional import fit_subject_to_motion
-from calibration.subject.labelled import LabelledTake, label_take, turn_upright
-from calibration.subject.mirrored import describe_mirrored
+from calibration.subject.labelled import LabelledTake, describe_mirrored, label_take, turn_upright
 from calibration.subject.poses import find_held_frames, fit_poses_to_markers
 from calibration.subject.subject import Subject
 from config.arrays import Bools, Floats, Ints

@@ -6,8 +6,8 @@ from typing import Any
 
 import numpy as np
 
+from calibration.subject.labelled import describe_mirrored
 from calibration.subject.marker_motion import describe_start, list_unmoved, list_unmoved_ends
-from calibration.subject.mirrored import describe_mirrored
 from config.arrays import Bools
 from config.words import format_count
 from database.clips import find_runs

@@ -7,9 +7,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from calibration.subject.labelled import LabelledTake, label_take, turn_upright
+from calibration.subject.labelled import LabelledTake, describe_mirrored, label_take, turn_upright
 from calibration.subject.marker_motion import cut_to_held, describe_start, describe_unmoved, list_unmoved_ends, pose_marker_file
-from calibration.subject.mirrored import describe_mirrored
 from config.errors import FileFormatError
 from config.joints import JOINT_INDEX
 from config.optical import find_marker_places
