@@ -26,6 +26,7 @@ from database.files.cleaning import clean_clip
 from database.files.read import read_clip
 from reconstruct.models.physics.body import build_body
 from reconstruct.models.physics.field.examples import (
+    BEND_S,
     FAR,
     bend_stretch,
     build_example_bank,
@@ -115,12 +116,13 @@ def find_true_start(problem: MotionProblem, real: Floats, parts: Bools) -> Float
     """
     assert problem.field is not None
     examples, n, dynamics = problem.field.examples, len(real), problem.dynamics()
-    bank, truth = build_example_bank(examples, problem.units), compute_joint_positions(dynamics, real)
+    bank, truth = build_example_bank(examples, dynamics, problem.units), compute_joint_positions(dynamics, real)
     best, least = real, np.inf
     for k in range(len(examples.start) - 1):
         rows, distance = find_nearest_stretch(bank, real[0], real[-1], n / problem.fps, parts, [k])
         if distance < FAR:
-            bent = bend_stretch(dynamics, sample_configurations(examples.q, np.linspace(*rows, n)), real[0], real[-1])
+            own = sample_configurations(examples.q, np.linspace(*rows, n))
+            bent = bend_stretch(dynamics, own, real[[0, -1]], round(BEND_S * problem.fps))
             off = compute_rms_mm(compute_joint_positions(dynamics, bent), truth)
             if off < least:
                 best, least = bent, off

@@ -16,6 +16,7 @@ from config.arrays import Bools, Floats, Ints
 from reconstruct.models.physics.dynamics import N_TANGENT, Dynamics
 from reconstruct.models.physics.field.examples import (
     ANGLE_RAD,
+    BEND_S,
     CONTACT,
     FAR,
     PLACE_M,
@@ -23,6 +24,7 @@ from reconstruct.models.physics.field.examples import (
     TURN_RAD,
     ExampleBank,
     bend_stretch,
+    compute_fade,
     compute_heading_rad,
     compute_relative_places,
     find_nearest_stretch,
@@ -280,8 +282,9 @@ def lay_chain(dynamics: Dynamics, bank: ExampleBank, chain: ExampleChain, ends: 
         q.append(stretch)
         parts.append(bank.examples.parts[np.rint(own).astype(int)])
     rows = np.linspace(0.0, sum(map(len, q)) - 1.0, n)
+    bend = round(BEND_S * bank.examples.fps * n / (rows[-1] + 1.0))
     motion = sample_configurations(np.concatenate(q), rows)
-    return bend_stretch(dynamics, motion, ends[0], ends[1]), np.concatenate(parts)[np.rint(rows).astype(int)]
+    return bend_stretch(dynamics, motion, ends, bend), np.concatenate(parts)[np.rint(rows).astype(int)]
 
 
 def _join_stretch(dynamics: Dynamics, before: Floats, stretch: Floats, frames: int) -> Floats:
@@ -295,15 +298,9 @@ def _join_stretch(dynamics: Dynamics, before: Floats, stretch: Floats, frames: i
     """
     placed = place_rigidly(stretch, before[-1])
     d = dynamics.difference(placed[:1], before[-1:])[0]  # from the new to the old
-    after = 0.5 * _fade(min(frames, len(placed)))[:, None] * d
+    after = 0.5 * compute_fade(min(frames, len(placed)))[:, None] * d
     placed[: len(after)] = dynamics.integrate(placed[: len(after)], after)
-    until = -0.5 * _fade(min(frames, len(before)))[::-1, None] * d
+    until = -0.5 * compute_fade(min(frames, len(before)))[::-1, None] * d
     before[-len(until) :] = dynamics.integrate(before[-len(until) :], until)
     assert d.shape == (N_TANGENT,)
     return placed
-
-
-def _fade(n: int) -> Floats:
-    """Return shares from 1 to 0 without velocity at the ends, (n,)."""
-    share = np.linspace(0.0, 1.0, n) if n > 1 else np.zeros(n)
-    return np.asarray(1.0 - share**3 * (10.0 - 15.0 * share + 6.0 * share**2))

@@ -6,7 +6,7 @@ moved as a whole, and the rest of the difference is shared out along it.
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import pairwise
 
 import numpy as np
@@ -14,6 +14,7 @@ import numpy as np
 from config.arrays import Bools, Floats, Ints, Singles
 from config.joints import N_JOINTS
 from database.geometry.rotations import matrix_from_quaternion, quaternion_from_matrix, rotation_about
+from reconstruct.models.physics.contacts import compute_part_positions
 from reconstruct.models.physics.dynamics import N_TANGENT, Dynamics
 from reconstruct.models.physics.field.field import ExampleMotions
 from reconstruct.models.physics.field.state import N_POSE, Units, compute_states
@@ -28,6 +29,7 @@ USUAL_M, USUAL_RAD, USUAL_COUNT = 0.02, 0.06, 5.0  # deviations before any is kn
 AVERAGED = 5  # examples, at most
 LEAST_DISTANCE = 0.3  # hardly any example is nearer to another performer's motion
 FAR = 10.0  # distance where no example is long or short enough
+BEND_S = 0.6  # the pose of an example becomes that of an end within this time
 LEAST = 0.01  # rad or m, added to every deviation
 
 
@@ -49,9 +51,20 @@ class ExampleBank:
         return compute_pose_states(q, self.units)
 
 
-def build_example_bank(examples: ExampleMotions, units: Units) -> ExampleBank:
-    """Return the examples with the values that are compared."""
+def build_example_bank(examples: ExampleMotions, dynamics: Dynamics, units: Units) -> ExampleBank:
+    """Return the examples with the values that are compared, each as high over the ground as this body's legs are long.
+
+    Args:
+        examples: motions of any performers.
+        dynamics: equations of motion of the body that is to move like them.
+        units: units of states.
+    """
     q = examples.q.astype(np.float64)
+    height = compute_part_positions(dynamics.points, dynamics.contact_positions(q))[..., 1]
+    for (a, b), level_m in zip(pairwise(examples.start.tolist()), examples.level_m, strict=True):
+        over = (height[a:b] - level_m)[examples.parts[a:b]]
+        q[a:b, 1] -= np.median(over) if len(over) else 0.0
+    examples = replace(examples, q=q.astype(np.float32))
     return ExampleBank(examples, compute_pose_states(q, units), q[:, [0, 2]], compute_heading_rad(q), units)
 
 
@@ -154,11 +167,12 @@ def average_examples(
     q, least = nearest
     found = [find_nearest_stretch(bank, q[0], q[-1], seconds, wanted, [k]) for k in others]
     found = sorted((each for each in found if each[1] < FAR), key=lambda each: each[1])[: AVERAGED - 1]
+    bend = round(BEND_S * len(q) / seconds)
     share, d = np.zeros(AVERAGED), np.zeros((len(q), AVERAGED, N_TANGENT))
     share[0] = 1.0
     for c, (ends, distance) in enumerate(found, 1):
         share[c] = np.exp(-0.5 * (distance**2 - least**2))
-        other = bend_stretch(dynamics, sample_configurations(bank.examples.q, np.linspace(*ends, len(q))), q[0], q[-1])
+        other = bend_stretch(dynamics, sample_configurations(bank.examples.q, np.linspace(*ends, len(q))), q[[0, -1]], bend)
         d[:, c] = dynamics.difference(q, other)
     share /= share.sum()
     mean = share @ d
@@ -188,7 +202,8 @@ def compute_nearness(bank: ExampleBank, performers: Sequence[str], dynamics: Dyn
                 seconds = n / examples.fps
                 stretch, distance = find_nearest_stretch(bank, real[0], real[-1], seconds, parts, others)
                 if distance < ALIKE:
-                    near = bend_stretch(dynamics, sample_configurations(examples.q, np.linspace(*stretch, n)), real[0], real[-1])
+                    rows, bend = np.linspace(*stretch, n), round(BEND_S * examples.fps)
+                    near = bend_stretch(dynamics, sample_configurations(examples.q, rows), real[[0, -1]], bend)
                     own = int(np.searchsorted(examples.start, stretch[0], side="right")) - 1
                     rest = [k for k in others if k != own]
                     near, _ = average_examples(dynamics, bank, (near, distance), seconds, parts, rest)
@@ -220,19 +235,29 @@ def sample_configurations(q: Floats | Singles, rows: Floats) -> Floats:
     return np.concatenate([root, mixed.reshape(len(rows), -1)], axis=1)
 
 
-def bend_stretch(dynamics: Dynamics, q: Floats, first: Floats, last: Floats) -> Floats:
-    """Return a stretch moved and bent so that it begins and ends with two poses; it turns and moves as a whole to the chord.
+def bend_stretch(dynamics: Dynamics, q: Floats, ends: Floats, frames: int) -> Floats:
+    """Return a stretch moved and bent so that it begins and ends with two poses.
+
+    Place and heading change along all of it; the rest of the difference is shared out next to the ends, as a body that is higher
+    or bends its knees at an end does so only there.
 
     Args:
         dynamics: the body's equations of motion.
         q: configurations of the stretch, (N, 95).
-        first: the pose it begins with, (95,).
-        last: the pose it ends with, (95,).
+        ends: the poses it begins and ends with, (2, 95).
+        frames: frames over which the rest is shared out at either end.
     """
-    moved = _place_stretch(q, first, last)
-    share = np.linspace(0.0, 1.0, len(q))[:, None]
-    ends = [dynamics.difference(moved[[k]], pose[None]) for k, pose in ((0, first), (-1, last))]
-    return dynamics.integrate(moved, (1.0 - share) * ends[0] + share * ends[1])
+    moved = _place_stretch(q, ends[0], ends[1])
+    first, last = dynamics.difference(moved[[0, -1]], ends)
+    share = np.zeros((len(q), 1))
+    share[: min(frames, len(q)), 0] = compute_fade(min(frames, len(q)))
+    return dynamics.integrate(moved, share * first + share[::-1] * last)
+
+
+def compute_fade(n: int) -> Floats:
+    """Return shares from 1 to 0 without velocity at the ends, (n,)."""
+    share = np.linspace(0.0, 1.0, n) if n > 1 else np.zeros(n)
+    return np.asarray(1.0 - share**3 * (10.0 - 15.0 * share + 6.0 * share**2))
 
 
 def _place_stretch(q: Floats, first: Floats, last: Floats) -> Floats:

@@ -155,5 +155,6 @@ def _build_example_motions(motions: Sequence[FieldMotion]) -> ExampleMotions:
     found = ExampleMotions(q, start, parts, levels, np.eye(N_TANGENT), FPS)
     main = max(motions, key=lambda motion: len(motion.q))
     body = build_body(main.skeleton, main.mass_kg)
-    performers = [motion.skeleton.name for motion in motions]
-    return replace(found, nearness=compute_nearness(build_example_bank(found, compute_units(body)), performers, Dynamics(body)))
+    dynamics, performers = Dynamics(body), [motion.skeleton.name for motion in motions]
+    bank = build_example_bank(found, dynamics, compute_units(body))
+    return replace(found, nearness=compute_nearness(bank, performers, dynamics))

@@ -83,7 +83,7 @@ def build_from_examples(problem: MotionProblem, parts: Bools | None, tempo: floa
     dynamics = problem.dynamics()
     keys = (replace(key, q=_raise(key.q, around, -1.0)) for key in problem.keys)  # examples are level
     order = sorted(keys, key=lambda key: key.frame)
-    bank = build_example_bank(field.examples, problem.units)
+    bank = build_example_bank(field.examples, dynamics, problem.units)
     graph = build_motion_graph(bank, dynamics)
     ground = Ground(float(np.linalg.norm(around.gravity_m_s2)), around.friction)
     q = interpolate_keys(dynamics, tuple(order), n_frames)

@@ -15,7 +15,7 @@ from reconstruct.models.physics.field.chains import (
     find_nearest_chain,
     lay_chain,
 )
-from reconstruct.models.physics.field.examples import average_examples, build_example_bank
+from reconstruct.models.physics.field.examples import BEND_S, average_examples, build_example_bank
 from reconstruct.models.physics.field.field import ExampleMotions
 from reconstruct.models.physics.field.graph import MotionGraph, build_motion_graph
 from reconstruct.models.physics.field.prepare import prepare_field_motion
@@ -42,7 +42,7 @@ def dynamics(walk) -> Dynamics:
 def graph(walk, dynamics) -> MotionGraph:
     q = walk.q[:LEARNED].astype(np.float32)
     examples = ExampleMotions(q, np.array([0, LEARNED]), walk.parts[:LEARNED], walk.level_m[None], np.eye(72), FPS)
-    return build_motion_graph(build_example_bank(examples, compute_units(dynamics.body)), dynamics)
+    return build_motion_graph(build_example_bank(examples, dynamics, compute_units(dynamics.body)), dynamics)
 
 
 def _find(graph: MotionGraph, ends: np.ndarray, seconds: float, ground: Ground = EARTH) -> ExampleChain:
@@ -70,6 +70,16 @@ def test_a_chain_is_longer_than_its_example_and_hangs_together(graph, walk, dyna
     assert 0.3 < parts.any(axis=2).mean() < 0.9  # it walks: each foot is down some of the time
 
 
+def test_an_end_of_another_height_raises_what_is_next_to_it_only(graph, walk, dynamics):
+    q = walk.q[60:180]
+    ends = q[[0, -1]].copy()
+    ends[1, 1] += 0.2
+    laid, _ = lay_chain(dynamics, graph.bank, _find(graph, q[[0, -1]], (len(q) - 1) / FPS), ends, len(q))
+    over = laid[:, 1] - q[:, 1]
+    assert over[-1] == pytest.approx(0.2, abs=1e-6)
+    assert np.abs(over[: -round(BEND_S * FPS)]).max() < 0.01
+
+
 def test_on_ice_a_chain_of_the_same_length_pushes_less(graph, walk):
     ends = np.array([walk.q[40], walk.q[40]])
     ends[1, :3] += 0.5 * (walk.q[LEARNED - 1, :3] - walk.q[0, :3]) * (1.0, 0.0, 1.0)
@@ -81,8 +91,9 @@ def test_on_ice_a_chain_of_the_same_length_pushes_less(graph, walk):
 
 def test_a_body_that_stands_stays_for_as_long_as_is_wanted(walk, dynamics):
     still = np.repeat(walk.q[40:41], 40, axis=0).astype(np.float32)
-    examples = ExampleMotions(still, np.array([0, 40]), np.ones((40, 2, 3), bool), walk.level_m[None], np.eye(72), FPS)
-    stands = build_motion_graph(build_example_bank(examples, compute_units(dynamics.body)), dynamics)
+    parts = np.repeat(walk.parts[40:41], 40, axis=0)
+    examples = ExampleMotions(still, np.array([0, 40]), parts, walk.level_m[None], np.eye(72), FPS)
+    stands = build_motion_graph(build_example_bank(examples, dynamics, compute_units(dynamics.body)), dynamics)
     chain = _find(stands, walk.q[[40, 40]], 5.0)
     laid, _ = lay_chain(dynamics, stands.bank, chain, walk.q[[40, 40]], round(5.0 * FPS) + 1)
     assert chain.frames.sum() > 4.0 * FPS and chain.distance < 1.0
@@ -107,7 +118,7 @@ def test_where_examples_go_different_ways_a_motion_goes_between_them_and_may_go_
     both = np.concatenate([q, dynamics.integrate(q, swing)])
     start, levels = np.array([0, len(q), 2 * len(q)]), np.repeat(walk.level_m[None], 2, axis=0)
     examples = ExampleMotions(both.astype(np.float32), start, np.concatenate([parts, parts]), levels, np.eye(N_TANGENT), FPS)
-    bank = build_example_bank(examples, compute_units(dynamics.body))
+    bank = build_example_bank(examples, dynamics, compute_units(dynamics.body))
     mean, spread = average_examples(dynamics, bank, (q, 0.0), len(q) / FPS, parts, [1])
     np.testing.assert_allclose(dynamics.difference(q, mean), 0.5 * swing, atol=0.01)
     np.testing.assert_allclose((spread**2).sum(axis=1), 0.25 * swing**2, atol=0.01)
