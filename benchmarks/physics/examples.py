@@ -8,16 +8,27 @@ Columns: frames, key poses and paths, processor seconds of initialisation and sy
 physics the residual of eq. 1 (force, % of weight; torque, % of weight times height), slide of feet in contact [mm a frame],
 frames with a force outside of the friction cone [%], jerk of the joints [m/s^3]; of the result the peak of the vertical force [%
 of weight] and the distance from the keys [mm]. --strips draws each as physics-NAME.png, --films films it, --table writes the
-table as Markdown: the gallery of docs/gallery.md; --figures what the page of the paper has of it.
+table as Markdown: the gallery of docs/gallery.md; --figures what the page of the paper has of it. Last come the peaks of the
+recorded motions that each field was learned of, by inverse dynamics: of the least, the median and the hardest motion.
 """
 
 import argparse
 import time
 import tomllib
+from itertools import pairwise
 from pathlib import Path
+
+import numpy as np
 
 from benchmarks.papers.page.figures import format_figures, keep_figures
 from benchmarks.report import Row
+from config.arrays import Floats
+from database.geometry.rotations import matrix_from_quaternion
+from reconstruct.models.physics.body import build_body
+from reconstruct.models.physics.dynamics import Dynamics
+from reconstruct.models.physics.field.field import ForceField
+from reconstruct.models.physics.field.file import read_field
+from reconstruct.models.physics.field.state import STANDARD_GRAVITY
 from reconstruct.models.physics.field.train import FPS
 from tools.export import plan_export_files, write_take
 from tools.physics.animate import AnimateTask, Animation, animate_script
@@ -59,6 +70,17 @@ def train_missing_field(name: str, folder: Path, motions: list[Path]) -> None:
     train_field_file(task, found, name, out, lambda *_: None)
     seconds = sum(len(motion.q) for motion in found) / FPS
     print(f"{name}: {seconds:.0f} s of motion, prepared in {read - began:.1f} s, learned in {time.process_time() - read:.1f} s")
+
+
+def measure_recorded_peaks(field: ForceField) -> Floats:
+    """Return the largest vertical force in each motion that a field was learned of, (C,) [of the weight]."""
+    dynamics, examples = Dynamics(build_body(field.skeleton, field.mass_kg)), field.examples
+    peaks = []
+    for a, b in pairwise(examples.start.tolist()):
+        motion = dynamics.motion(examples.q[a:b].astype(np.float64), 1.0 / examples.fps)
+        up = matrix_from_quaternion(motion.q[:, 3:7])[:, 1]
+        peaks.append((up * dynamics.generalized_forces(motion)[:, :3]).sum(axis=1).max())
+    return np.array(peaks) / (field.mass_kg * STANDARD_GRAVITY)
 
 
 def measure_row(name: str, made: Animation) -> str:
@@ -123,10 +145,11 @@ def main() -> None:
         + "".join(f"{title:>15}" for title in ("force %", "torque %", "slide", "friction", "jerk"))
         + f"{'peak':>7}{'key':>7}"
     )
-    table, rows = list(MARKDOWN), list[Row]()
+    table, rows, fields = list(MARKDOWN), list[Row](), dict[str, None]()
     for name in options.names or ORDER:
         script = read_script(EXAMPLES / f"{name}.toml")
         train_missing_field(script.field, options.fields, options.motions)
+        fields[script.field] = None
         made = animate_script(AnimateTask(script, [*options.motions, options.fields]))
         print(measure_row(name, made), flush=True)
         table.append(format_markdown_row(measure_row(name, made), name.replace("_", " ")))
@@ -141,6 +164,9 @@ def main() -> None:
         if options.out is not None:
             options.out.mkdir(parents=True, exist_ok=True)
             write_take(plan_export_files(script.file, [options.out / f"{name}.bvh"], ())[0], made.take(name))
+    for name in fields:
+        peaks = 100.0 * measure_recorded_peaks(read_field(options.fields / f"{name}.forces"))
+        print(f"{name}: recorded motions peak at {peaks.min():.0f}, {np.median(peaks):.0f}, {peaks.max():.0f} % of the weight")
     if options.figures is not None:
         options.figures.write_text(format_figures(COMMAND, 0.0, rows), "utf-8")
     if options.table is not None:

@@ -19,8 +19,8 @@ from pathlib import Path
 
 import numpy as np
 
-from benchmarks.papers.frame import Row
 from benchmarks.papers.page.figures import format_figures, keep_figures
+from benchmarks.report import Row
 from config.arrays import Bools, Floats
 from database.files.cleaning import clean_clip
 from database.files.read import read_clip
@@ -156,6 +156,8 @@ def measure_left_out(
     found, seconds = {"spline": splines, "start": first.q}, 0.0
     if starts:
         found["oracle"] = find_true_start(problem, q, parts)
+        true = stay_near_examples(problem, replace(first, q=q, spread=np.zeros_like(first.spread), distance=0.0))
+        found["truth with feet held"] = animate_motion(replace(true, weights=list_methods(true.weights)["no field"]), q, GIVEN).q
     for name, weights in list_methods(problem.weights).items():
         if name not in methods:
             continue
