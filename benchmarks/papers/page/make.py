@@ -56,6 +56,7 @@ def make_pages(options: PageOptions) -> list[Path]:
     unknown = [name for name in options.papers if name not in {page.name for page in PAGES}]
     if unknown:
         raise DatabaseError(f"{unknown[0]!r} is no paper; take {', '.join(page.name for page in PAGES)}")
+    options.folder.mkdir(parents=True, exist_ok=True)  # before minutes of measuring
     files, counts, again = list[Path](), list[list[str]](), set[Path]()
     for page in PAGES:
         asked = not options.papers or page.name in options.papers
