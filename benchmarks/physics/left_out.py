@@ -115,8 +115,9 @@ def find_true_start(problem: MotionProblem, real: Floats, parts: Bools) -> Float
         parts: its contacts, (N, 2, 3).
     """
     assert problem.field is not None
-    examples, n, dynamics = problem.field.examples, len(real), problem.dynamics()
-    bank, truth = build_example_bank(examples, dynamics, problem.units), compute_joint_positions(dynamics, real)
+    n, dynamics = len(real), problem.dynamics()
+    bank = build_example_bank(problem.field.examples, dynamics, problem.units)
+    examples, truth = bank.examples, compute_joint_positions(dynamics, real)
     best, least = real, np.inf
     for k in range(len(examples.start) - 1):
         rows, distance = find_nearest_stretch(bank, real[0], real[-1], n / problem.fps, parts, [k])
