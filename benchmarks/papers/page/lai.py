@@ -1,11 +1,8 @@
 """The page of Lai, Yuen & Lee 2012."""
 
-from collections.abc import Sequence
-
-from benchmarks.papers.page.compare import Compare, compare_models, compare_restoring
-from benchmarks.papers.page.frame import Comparison, PageItem, PaperPage
-from benchmarks.papers.restoring_poses import Halves, Task
-from benchmarks.report import Row
+from benchmarks.papers.page.compare import compare_restoring
+from benchmarks.papers.page.frame import PageItem, PaperPage
+from benchmarks.papers.restoring_poses import Task
 
 ABOUT = """Noise and errors are in standardised coordinates, 19 joints; the paper does not say how it standardises.
 *Paper's model here* is K-SVD with 500 atoms, or as many as there are training poses, coded by orthogonal
@@ -23,20 +20,6 @@ the paper's 0.02 to 0.07 must come of another standardisation.
 """
 
 
-def join_halves(task: Task) -> Compare:
-    """Return what compares a task in both kinds of halves."""
-
-    def compare(rows: Sequence[Row]) -> list[Comparison]:
-        found = []
-        for halves in Halves:
-            for one in compare_restoring(task, halves)(rows):
-                paper = one.paper if halves is Halves.POSES else None  # the paper holds nothing out
-                found.append(Comparison(f"{halves}, {one.what}", paper, one.faithful, one.ours, one.error, 4))
-        return found
-
-    return compare
-
-
 PAGE = PaperPage(
     "lai",
     "papers-lai.md",
@@ -45,9 +28,7 @@ PAGE = PaperPage(
         PageItem(
             "Table 1",
             "large-scale comparison",
-            "All CMU and HDM05 motions here in place of the paper's 4 million poses; halves of the poses, and of the people.",
-            "restoring-large",
-            compare_models(Halves.POSES),
+            "All motions, halves of the poses and of the people: [large scale](papers-dictionaries.md).",
         ),
         *(
             PageItem(
@@ -56,7 +37,7 @@ PAGE = PaperPage(
                 "07 and 09 as in the paper; dance and boxing stand for golf, 06 for 102: the paper's are not among the motions"
                 " here.",
                 "restoring-small",
-                join_halves(task),
+                compare_restoring([task]),
                 WHY if task is Task.DENSE else "",
             )
             for n, task in enumerate(Task, 2)
