@@ -36,7 +36,7 @@ from tools.evaluate.scores import moving_angles
 
 COUNTS = (20, 50, 100, 150, 200)  # candidates for K
 GLOBAL_DIMENSIONS, LOCAL_DIMENSIONS, LATENT = 50, 40, (1, 2, 3, 4, 6)
-N_TESTS, N_QUICK = 420, 84
+N_TESTS, N_QUICK = 420, 42
 N_SAMPLE = 30_000  # poses that place the centres of clusters; all poses are then assigned
 GPLVM_STEPS, GPLVM_STARTS = 150, 3
 UNDER_DEG = 1.0  # as in the paper

@@ -43,7 +43,7 @@ PAGE = PaperPage(
             "Whole balls of eq. 4, one hop from the last neighbours; the limit follows from the database, in brackets its poses.",
             "search-ball",
             compare_balls,
-            "As good as trying all for walking. Of boxing there are too few poses: what one hop misses is lost to later frames.",
+            "Poses of walking are as good as by trying all. Boxing has too few: what one hop misses is lost to later frames.",
             only=("14_02", "07_08"),
             seconds=4.0,
         ),
@@ -72,7 +72,8 @@ PAGE = PaperPage(
             "place.",
             "synthesis-exact",
             compare_synthesis,
-            "The paper's boxing is of the person and session of its database; here 1,400 other poses of boxing are all there is.",
+            "The paper's boxing is of the person and session of its database; here 1,400 other poses of boxing are all there is. "
+            "Why the paper's model does worse at walking than there is not known.",
             only=("14_02", "02_05", "07_08", "16_15", "09_09"),
             seconds=4.0,
         ),

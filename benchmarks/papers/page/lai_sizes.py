@@ -20,8 +20,8 @@ PAGE = PaperPage(
             "paper holds nobody out.",
             "restoring-large",
             compare_restoring(tuple(Task), True),
-            "Worse than the paper, whose models learned from ten thousand times as many poses. Held-out people double the error of "
-            "completion by *k-svd* and *all-poses*; one Gaussian then ties with the best.",
+            "Worse than the paper, whose models learned from thousands of times as many poses. Held-out people double the error "
+            "of completion by *k-svd* and *all-poses*; one Gaussian then ties with the best.",
         ),
         PageItem(
             "Section 4.1",
