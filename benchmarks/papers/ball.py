@@ -23,6 +23,7 @@ from tools.evaluate.synthesis.measure import errors_of
 CLIPS = ("14_02", "07_08")
 PAPER = {"boxing": (752.3, 36, 8968, 0.025), "all": (710.1, 31, 9101, 0.014)}
 NEIGHBOURS = 150
+N_WIDEST = 10  # coordinates that vary most: poses too far in these are not tried in all
 
 
 class BallSearch(PoseSearch):
@@ -35,12 +36,14 @@ class BallSearch(PoseSearch):
         """Prepare. radius_rad: the limit of eq. 4."""
         super().__init__(examples, None, None)
         self._radius_rad, self._balls = radius_rad, dict[int, Ints]()
+        self._pose = examples.pose[:]
+        self._wide = np.ascontiguousarray(self._pose[:, np.argsort(self._pose.std(axis=0))[-N_WIDEST:]].T)
 
     def find_ball(self, row: int) -> Ints:
         """Return the poses within the limit of a pose, itself included."""
         if row not in self._balls:
-            apart = np.abs(self.examples.pose[:] - self.examples.pose[row]).sum(axis=1)
-            self._balls[row] = np.flatnonzero(apart < self._radius_rad)
+            near = np.flatnonzero(sum(np.abs(wide - wide[row]) for wide in self._wide) <= self._radius_rad)
+            self._balls[row] = near[np.abs(self._pose[near] - self._pose[row]).sum(axis=1) < self._radius_rad]
         return self._balls[row]
 
     def nearest(self, query: Query, count: int) -> tuple[Ints, Singles]:

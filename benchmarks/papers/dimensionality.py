@@ -36,8 +36,8 @@ from tools.evaluate.scores import moving_angles
 
 COUNTS = (20, 50, 100, 150, 200)  # candidates for K
 GLOBAL_DIMENSIONS, LOCAL_DIMENSIONS, LATENT = 50, 40, (1, 2, 3, 4, 6)
-N_TESTS, N_QUICK = 420, 84
-KMEANS_SAMPLE = 30_000  # poses that place the centres; all poses are then assigned
+N_TESTS, N_QUICK = 420, 42
+N_SAMPLE = 30_000  # poses that place the centres of clusters; all poses are then assigned
 GPLVM_STEPS, GPLVM_STARTS = 150, 3
 UNDER_DEG = 1.0  # as in the paper
 SHOWN = (2, 5, 7, 20)
@@ -110,11 +110,15 @@ def project_globally(poses: Floats, tests: Floats, max_dimensions: int) -> Float
     return project_poses(tests - fit.mean_, fit.components_, max_dimensions)
 
 
+def sample_poses(poses: Floats, seed: int) -> Floats:
+    """Return poses, (N, D), or a random part of many."""
+    many = len(poses) > N_SAMPLE
+    return poses[np.random.default_rng(seed).choice(len(poses), N_SAMPLE, replace=False)] if many else poses
+
+
 def cluster_poses(poses: Floats, count: int, seed: int = 0) -> KMeans:
     """Fit k-means to poses, (N, D), or to a random part of many."""
-    rng = np.random.default_rng(seed)
-    sample = poses if len(poses) <= KMEANS_SAMPLE else poses[rng.choice(len(poses), KMEANS_SAMPLE, replace=False)]
-    return KMeans(count, n_init=1, max_iter=25, random_state=seed).fit(sample)
+    return KMeans(count, n_init=1, max_iter=25, random_state=seed).fit(sample_poses(poses, seed))
 
 
 def project_in_clusters(poses: Floats, tests: Floats, max_dimensions: int, count: int) -> Floats:

@@ -1,8 +1,7 @@
-"""Databases of any size from the CMU motions: parts of them, or with mirrored motions added, up to the paper's size."""
+"""All CMU and HDM05 motions with their mirror images, more than the paper's database, and parts of such a database."""
 
 import hashlib
 import tempfile
-from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -10,13 +9,11 @@ import numpy as np
 import platformdirs
 from numpy.typing import NDArray
 
-from config.errors import DatabaseError
 from config.files import mark_used, remove_least_used
 from database.build import build_database
-from database.clips import Clip, slice_clip
 from database.files.resample import mirror_clip
 from database.store import SCHEMA, PoseDatabase, open_database, write_database
-from tools.evaluate.protocol import LEAVE_OUT, N_CACHED, cmu_folder
+from tools.evaluate.protocol import LEAVE_OUT, N_CACHED, cmu_folder, hdm_folder
 from tools.progress import open_progress_bar
 
 PAPER_POSES = 433_622  # Chai & Hodgins 2005, section 5
@@ -34,12 +31,12 @@ class DatabaseSubset:
 
 
 def grown_database(motion: Path) -> Path:
-    """Return a database of exactly PAPER_POSES poses at 120 Hz without the protocol's queries, built once in the user's cache.
+    """Return a database of all motions at 120 Hz and then their mirror images, built once in the user's cache.
 
-    It holds motions in their order, then their mirror images; the last is cut. Raises DatabaseError: too few motions.
+    It lacks the protocol's queries. Raises DatabaseError: there are no motions.
     """
-    folder = cmu_folder(motion)
-    key = hashlib.blake2b(f"{SCHEMA} {LEAVE_OUT} {PAPER_POSES} {folder.resolve()}".encode(), digest_size=8).hexdigest()
+    folders = [folder for folder in (cmu_folder(motion), hdm_folder(motion)) if folder.is_dir()]
+    key = hashlib.blake2b(f"{SCHEMA} {LEAVE_OUT} {[str(f.resolve()) for f in folders]}".encode(), digest_size=8).hexdigest()
     path = Path(platformdirs.user_cache_dir("duocap", appauthor=False)) / f"grown-{key}.db"
     if path.is_file():
         mark_used(path)
@@ -48,27 +45,13 @@ def grown_database(motion: Path) -> Path:
     with tempfile.TemporaryDirectory(prefix="grown-", dir=path.parent) as temporary:
         plain = Path(temporary) / "plain.db"
         with open_progress_bar("motions at 120 Hz") as progress:
-            build_database([folder], plain, PAPER_FPS, LEAVE_OUT, lambda done, total, _: progress(done, total))
+            build_database(folders, plain, PAPER_FPS, LEAVE_OUT, lambda done, total, _: progress(done, total), graph=False)
         database = open_database(plain)
-        write_database(path, _up_to(PAPER_POSES, database))
+        clips = range(database.n_clips)
+        write_database(path, (f(database.clip(index)) for f in (lambda clip: clip, mirror_clip) for index in clips))
         del database  # Windows removes no file that is mapped
     remove_least_used(path.parent, "grown-*.db", N_CACHED)
     return path
-
-
-def _up_to(n_poses: int, database: PoseDatabase) -> Iterator[Clip]:
-    """Yield clips, then mirrored ones, until there are `n_poses` poses."""
-    if 2 * database.n_poses < n_poses:
-        raise DatabaseError(f"{2 * database.n_poses} poses with all motions mirrored, expected {n_poses}; unpack all CMU motions")
-    left = n_poses
-    for mirror in (False, True):
-        for index in range(database.n_clips):
-            if left == 0:
-                return
-            clip = database.clip(index)
-            clip = slice_clip(mirror_clip(clip) if mirror else clip, 0, min(left, clip.n_frames))
-            left -= clip.n_frames
-            yield clip
 
 
 def pick_clips(database: PoseDatabase, clips: NDArray[np.int64], n_poses: int | None = None) -> DatabaseSubset:
@@ -91,8 +74,14 @@ def pick_clips(database: PoseDatabase, clips: NDArray[np.int64], n_poses: int | 
     return DatabaseSubset(rotvec, root_m, database.fps, start)
 
 
-def cut_database(database: PoseDatabase, n_poses: int) -> DatabaseSubset:
-    """Return random clips with exactly `n_poses` poses in all; the last clip is cut."""
+def cut_database(database: PoseDatabase, n_poses: int, seed: int = 0) -> DatabaseSubset:
+    """Return random clips with exactly `n_poses` poses in all; the last clip is cut.
+
+    Args:
+        database: all clips.
+        n_poses: poses; all clips where there are no more.
+        seed: of the draw.
+    """
     if n_poses >= database.n_poses:
         return DatabaseSubset(database.rotvec, database.root_m, database.fps, database.clip_start)
-    return pick_clips(database, np.random.default_rng(0).permutation(database.n_clips), n_poses)
+    return pick_clips(database, np.random.default_rng(seed).permutation(database.n_clips), n_poses)

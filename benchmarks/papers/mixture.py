@@ -5,73 +5,100 @@ Chai & Hodgins 2005, section 9, say that combining behaviours had no effect on t
 
 import csv
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 
 import numpy as np
 
 from benchmarks.papers.frame import PaperTable, Request
-from benchmarks.papers.grown import cut_database, pick_clips
-from benchmarks.papers.synthesis import IN_FIGURE
+from benchmarks.papers.grown import cut_database, grown_database, pick_clips
 from benchmarks.report import Column, Row, number_columns, text_columns
 from config.errors import DatabaseError
+from database.files.resample import SUFFIX
 from database.store import PoseDatabase
 from database.thinning import MARK
 from reconstruct.search.examples import PoseTable, compute_examples
+from tools.evaluate.clip_sets import TEST, TUNING
 from tools.evaluate.protocol import ProtocolClip, cmu_folder, open_once
 from tools.evaluate.rendered import RenderedOptions, measure_rendered
 from tools.evaluate.synthesis.measure import run_method
 
 CLIPS = ("14_02", "07_08", "09_09", "16_05", "05_18", "01_08")
 PARTS = (0.03, 0.1, 0.3)  # of the database, random clips
-METHODS = (*IN_FIGURE, "ours")
+N_DRAWS = 3  # of each part
+METHODS = ("paper", "ours")
+MIXED = "transitions"
 PAPER_DEG = 2.54  # end to end, boxing
 
 
 def read_behaviours(motion: Path) -> dict[str, str]:
-    """Return the behaviour of each CMU clip by its stem. Raises DatabaseError: no list of them."""
+    """Return the behaviour of each CMU clip by its stem, and of HDM05's kinds of motion. Raises DatabaseError: no list."""
     file = cmu_folder(motion).parent / "manifest.csv"
     if not file.is_file():
         raise DatabaseError(f"{file}: no such file; expected the list of the CMU clips with their behaviours")
     with file.open(encoding="utf-8") as stream:
-        return {row["clip"]: row["behaviour"] for row in csv.DictReader(stream)}
+        of_cmu = {row["clip"]: row["behaviour"] for row in csv.DictReader(stream)}
+    return of_cmu | {name_kind(stem): behaviour for stem, behaviour in (TUNING | TEST).items() if stem.startswith("HDM_")}
 
 
-def build_mixtures(database: PoseDatabase, which: ProtocolClip, behaviours: dict[str, str]) -> dict[str, PoseTable]:
-    """Return databases by what they hold, for a clip."""
-    stems = [name.partition(MARK)[0].partition("+")[0] for name in database.clip_names]
-    alike = np.array([behaviours.get(stem) == behaviours.get(which.stem) for stem in stems])
-    found: dict[str, PoseTable] = {"all": database}
-    if alike.any() and not alike.all():
-        found |= {
-            "its behaviour": pick_clips(database, np.flatnonzero(alike)),
-            "all but it": pick_clips(database, np.flatnonzero(~alike)),
-        }
-    return found | {f"{100 * part:.0f} % of all": cut_database(database, round(part * database.n_poses)) for part in PARTS}
+def name_kind(name: str) -> str:
+    """Return the name by which a clip's behaviour is known: its stem, of HDM05's the kind of motion."""
+    stem = name.removesuffix(SUFFIX).partition(MARK)[0].partition("+")[0]
+    return stem.split("_")[2] if stem.startswith("HDM_") else stem
+
+
+def build_mixtures(
+    database: PoseDatabase, which: ProtocolClip, behaviours: dict[str, str], n_draws: int
+) -> Iterator[tuple[str, int, PoseTable]]:
+    """Yield databases for a clip: what they hold, the number of the draw where that is random, the poses.
+
+    Clips of several behaviours, transitions, are neither like the clip nor unlike it.
+
+    Args:
+        database: all clips.
+        which: clip.
+        behaviours: of clips by `name_kind`.
+        n_draws: random parts of each size.
+    """
+    yield "all", 0, database
+    found = np.array([behaviours.get(name_kind(name), "") for name in database.clip_names])
+    alike, unlike = found == which.behaviour, ~np.isin(found, (which.behaviour, MIXED))
+    if alike.any() and unlike.any():
+        yield "its behaviour", 0, pick_clips(database, np.flatnonzero(alike))
+        yield "all but it", 0, pick_clips(database, np.flatnonzero(unlike))
+    for part in PARTS:
+        for draw in range(n_draws):
+            yield f"{100 * part:.0f} % of all", draw, cut_database(database, round(part * database.n_poses), draw)
 
 
 def _measure_clip(which: ProtocolClip, path: Path, request: Request) -> list[Row]:
     """Return the rows of one clip. Raises DuocapError."""
-    query = request.load_query(which, 5.0)
-    mixtures, rows = build_mixtures(open_once(path), which, read_behaviours(request.motion)), list[Row]()
-    for name, table in mixtures.items():
+    query, rows = request.load_query(which, 5.0), list[Row]()
+    draws = 1 if request.quick else N_DRAWS
+    for name, draw, table in build_mixtures(open_once(path), which, read_behaviours(request.motion), draws):
         examples = compute_examples(query.subject, table)
-        for method in METHODS[-2:] if request.quick else METHODS:
+        about = {"clip": which.stem, "behaviour": which.behaviour, "database": name, "draw": draw, "poses": len(examples)}
+        for method in METHODS:
             means = run_method(query, examples, request.settings.solve, method).means()
-            about = {"clip": which.stem, "behaviour": which.behaviour, "database": name, "poses": len(examples), "method": method}
-            rows.append(about | {"frames": len(query) - 1, "deg": means["asf_deg"], "mm": means["position_mm"]})
+            figures = {"frames": len(query) - 1, "deg": means["asf_deg"], "mm": means["position_mm"]}
+            rows.append(about | {"method": method} | figures)
     return rows
 
 
 def compute_mixture(request: Request) -> Iterator[Row]:
-    """Yield a row for each clip, database and method. Raises DuocapError."""
+    """Yield a row for each clip, database and method; quick: of the CMU motions at 60 Hz alone. Raises DuocapError."""
     clips, path = request.find_clips(CLIPS)
+    if not request.quick and request.database is None:
+        path = grown_database(request.motion)
     return request.run([partial(_measure_clip, clip, path, request) for clip in clips], "mixture")
 
 
 def compute_end_to_end(request: Request) -> Iterator[Row]:
-    """Yield a row for each clip: rendered, detected, calibrated, tracked. Raises DuocapError."""
-    yield from measure_clips(request, ("02_05", "14_02"), request.markers, 2)
+    """Yield a row for each clip, quick: for one: rendered, detected, calibrated, tracked. Raises DuocapError."""
+    stems = ("02_05", "14_02")
+    request = replace(request, only=(request.only or stems)[:1]) if request.quick else request
+    yield from measure_clips(request, stems, request.markers, 2)
 
 
 def measure_clips(request: Request, stems: Sequence[str], markers: str, n_cameras: int) -> Iterator[Row]:
@@ -98,7 +125,7 @@ TABLES = (
         "degrees per joint angle and mm per joint by what the database holds; exact markers",
         (
             *text_columns("behaviour", "clip", "database"),
-            *number_columns(0, "poses", "frames"),
+            *number_columns(0, "draw", "poses", "frames"),
             Column("method"),
             *number_columns(2, "deg"),
             *number_columns(1, "mm"),

@@ -13,7 +13,7 @@ from scipy.linalg import cho_solve, solve_triangular
 from sklearn.decomposition import PCA, FactorAnalysis
 from sklearn.mixture import GaussianMixture
 
-from benchmarks.papers.dimensionality import cluster_poses
+from benchmarks.papers.dimensionality import cluster_poses, sample_poses
 from config.arrays import Floats, Ints
 from reconstruct.models.sparse.dictionary import Dictionary, RestoreOptions, learn_dictionary, restore_poses
 from reconstruct.models.sparse.learn import DictionaryOptions
@@ -26,6 +26,7 @@ from reconstruct.models.style.model import StyleEvaluator, build_evaluator_at, p
 TradeOff = tuple[float, ...]
 POSES_IN_CLUSTER, MAX_CLUSTERS, MAX_ANALYSERS = 50, 128, 64  # on average; the paper's number of clusters is lost
 N_FACTORS, ROUNDS = 14, 10  # with fewer factors assigned poses restore worse than shared ones do with 10
+FACTOR_STEPS, FACTOR_TOL = 50, 1e-2  # of EM at most; of the log likelihood of all poses, as in scikit-learn
 RIDGE = 1e-4  # variance added to each coordinate of a covariance, standardised: clusters can be flat
 CHUNK = 128  # poses whose distances to all training poses, or whose covariances, are held at a time
 MAX_ATOMS = 200_000  # where all poses are atoms
@@ -105,14 +106,15 @@ def fit_factor_analysers(poses: Floats, seed: int, numbers: float = np.inf) -> G
     """Fit a mixture of factor analysers (Ghahramani & Hinton 1996) to poses, (N, D).
 
     By classification EM (Celeux & Govaert 1992): each pose belongs to the analyser under which it is likeliest. Every analyser
-    has noise of its own; the first authors' have one in common.
+    has noise of its own; the first authors' have one in common. Of many poses a random part is used.
     """
+    poses = sample_poses(poses, seed)
     most = int(min(MAX_ANALYSERS, numbers / (poses.shape[1] * (N_FACTORS + 2) + 1)))
     member = cluster_poses(poses, int(np.clip(len(poses) // POSES_IN_CLUSTER, 2, most)), seed).predict(poses)
     for _ in range(ROUNDS):
         parts = [poses[member == k] for k in np.unique(member)]
         parts = [part for part in parts if len(part) > 1]
-        fits = [FactorAnalysis(N_FACTORS, random_state=seed).fit(part) for part in parts]
+        fits = [fit_factors(part, seed) for part in parts]
         share = np.array([len(part) for part in parts]) / len(poses)
         log_density = np.stack([fit.score_samples(poses) + np.log(p) for fit, p in zip(fits, share, strict=True)], axis=1)
         before, member = member, log_density.argmax(axis=1)
@@ -120,6 +122,16 @@ def fit_factor_analysers(poses: Floats, seed: int, numbers: float = np.inf) -> G
             break
     covariance = np.array([fit.get_covariance() for fit in fits]) + RIDGE * np.eye(poses.shape[1])
     return GaussianRestorer(share / share.sum(), np.array([fit.mean_ for fit in fits]), covariance)
+
+
+def fit_factors(poses: Floats, seed: int) -> FactorAnalysis:
+    """Fit a factor analyser to poses, (N, D). As it depends on their mean and covariance alone, 2 D with these stand for many."""
+    D, n = poses.shape[1], len(poses)
+    if n > 2 * D:
+        variance, V = np.linalg.eigh(np.cov(poses.T, bias=True))
+        apart = (V * np.sqrt(D * np.maximum(variance, 0.0))).T
+        poses = poses.mean(axis=0) + np.concatenate([apart, -apart])
+    return FactorAnalysis(N_FACTORS, tol=FACTOR_TOL * len(poses) / n, max_iter=FACTOR_STEPS, random_state=seed).fit(poses)
 
 
 @dataclass(frozen=True, slots=True)

@@ -68,6 +68,7 @@ class Halves(StrEnum):
 
     POSES = "random halves"
     TAKES = "held-out takes"
+    PEOPLE = "held-out people"  # all takes of a person are one
 
 
 @dataclass(frozen=True, slots=True)
@@ -107,22 +108,24 @@ def drop_rest_pose(poses_m: Floats) -> Floats:
 
 
 @lru_cache(maxsize=2)
-def read_takes(key: str, motion: Path) -> tuple[Floats, ...]:
+def read_takes(key: str, motion: Path, every: int = 1) -> tuple[Floats, ...]:
     """Return the poses of each of a subject's takes, for ALL of each person of the CMU and HDM05 motions, (N, D) [m], read-only.
+
+    Args:
+        key: subject, or ALL.
+        motion: folder of the unpacked motions.
+        every: one in so many takes of each person is read.
 
     Raises DuocapError: no motions there, none of the subject, or an unreadable one.
     """
-    folder = cmu_folder(motion)
-    if key == ALL:
-        files = sorted([*folder.glob("*/*.amc"), *hdm_folder(motion).glob("*/*.amc")])
-    else:
-        files = sorted((folder / key).glob(f"{SUBJECTS[key][1]}.amc"))
+    cmu = cmu_folder(motion)
+    people = [folder for of in (cmu, hdm_folder(motion)) for folder in sorted(of.glob("*"))] if key == ALL else [cmu / key]
+    pattern = "*.amc" if key == ALL else f"{SUBJECTS[key][1]}.amc"
+    files = [found[::every] for folder in people if (found := sorted(folder.glob(pattern)))]
     if not files:
-        raise DatabaseError(f"{folder}: no motions of subject {key}; expected {key}/{key}_TT.amc below it")
-    takes = [drop_rest_pose(place_joints(clean_clip(read_clip(file))[0])) for file in files]
-    if key == ALL:
-        people = sorted({file.parent.name for file in files})
-        takes = [np.concatenate([t for t, f in zip(takes, files, strict=True) if f.parent.name == name]) for name in people]
+        raise DatabaseError(f"{cmu}: no motions of subject {key}; expected {key}/{key}_TT.amc below it")
+    by_person = [[drop_rest_pose(place_joints(clean_clip(read_clip(file))[0])) for file in own] for own in files]
+    takes = [np.concatenate(own) for own in by_person] if key == ALL else by_person[0]
     if len(takes) == 1:
         takes = np.array_split(takes[0], PARTS)
     for take in takes:

@@ -82,6 +82,7 @@ def list_methods(weights: SynthesisWeights) -> dict[str, SynthesisWeights]:
         "no physics": {"physics": 0.0},
         "no field": {"field": 0.0, "log_variance": 0.0},
         "no example": {"example": 0.0},
+        "constraints / 10": {"constraints": 0.1 * weights.constraints},
         "subspace": {"field": 0.0, "log_variance": 0.0, "force_subspace": 0.0, "example": 0.0, "torque": TORQUE},
     }
     return {name: replace(weights, **changed) for name, changed in without.items()}

@@ -1,10 +1,12 @@
 """How the rows of tables become rows of pages."""
 
 from collections.abc import Callable, Sequence
+from itertools import product
 
 import numpy as np
 
 from benchmarks.papers.page.frame import Comparison
+from benchmarks.papers.restoring_poses import Halves
 from benchmarks.report import Row, group_rows
 
 Compare = Callable[[Sequence[Row]], list[Comparison]]
@@ -69,23 +71,57 @@ def weigh_mean(rows: Sequence[Row], figure: str = "deg") -> float | None:
     return float(np.average([row[figure] for row in rows], weights=[row["frames"] for row in rows])) if rows else None
 
 
-def compare_restoring(task: str, halves: str) -> Compare:
-    """Return what compares a task: the paper's sparse model, its dictionary here, the best of ours."""
+def compare_restoring(tasks: Sequence[str], models: bool = False) -> Compare:
+    """Return what compares tasks in every kind of halves: the paper's sparse model, its dictionary here, the better of ours.
+
+    Args:
+        tasks: names of tasks, more than one of rows about the same data.
+        models: whether each model has a row of its own below.
+    """
 
     def compare(rows: Sequence[Row]) -> list[Comparison]:
         found = []
-        for same in group_rows(rows, "data"):
-            here = {row["model"]: row for row in same if (row["task"], row["halves"]) == (task, halves)}
-            if "omp" in here:
-                best = min(
-                    (here[name] for name in OWN_SPARSE if name in here), key=lambda row: float(row["error"]), default=here["omp"]
-                )
-                what = f"{same[0]['data']} (for {here['omp']['stands for']}): {name_best(list(here.values()))}"
-                error = compute_standard_error(best["errors"])
-                found.append(Comparison(what, here["omp"]["paper"], here["omp"]["error"], best["error"], error, digits=4))
+        for halves, task in product(Halves, tasks):
+            for same in group_rows((row for row in rows if (row["task"], row["halves"]) == (task, halves)), "data"):
+                here = {row["model"]: row for row in same}
+                if "omp" in here:
+                    by_subject = f"{same[0]['data']} (for {same[0]['stands for']})"
+                    about = by_subject if len(tasks) == 1 else f"{task}, {same[0]['train']} train"
+                    found.append(compare_best(here, f"{halves}, {about}: {name_best(same)}"))
+                    found += [compare_model(row) for row in same if models and row["model"] != "omp"]
         return found
 
     return compare
+
+
+def compare_best(here: dict[str, Row], what: str) -> Comparison:
+    """Return the paper's sparse model beside the better of ours; here: rows by model."""
+    omp = here["omp"]
+    best = min((here[name] for name in OWN_SPARSE if name in here), key=lambda row: float(row["error"]), default=omp)
+    error, of_omp = compute_standard_error(best["errors"]), compute_standard_error(omp["errors"])
+    return Comparison(what, find_paper_error(omp), omp["error"], best["error"], error, of_omp, digits=4)
+
+
+def compare_model(row: Row) -> Comparison:
+    """Return the error of a model, which is not judged."""
+    name, error = row["model"], compute_standard_error(row["errors"])
+    if name in OWN_SPARSE:
+        return Comparison(name, None, None, row["error"], error, digits=4, rival=True)
+    return Comparison(name, find_paper_error(row), row["error"], None, 0.0, error, digits=4, rival=True)
+
+
+def find_paper_error(row: Row) -> float | None:
+    """Return the paper's error of a row, None where poses are held out, as it holds nothing out."""
+    return row["paper"] if row["halves"] == Halves.POSES else None
+
+
+def average_subjects(rows: Sequence[Row]) -> list[Row]:
+    """Return rows whose errors are means over subjects."""
+    means = []
+    for same in group_rows(rows, "halves", "task", "model"):
+        errors = np.mean([row["errors"] for row in same], axis=0).tolist()
+        means.append(same[0] | {"data": "all", "error": float(np.mean(errors)), "errors": errors})
+    return means
 
 
 def name_best(rows: Sequence[Row]) -> str:
@@ -119,27 +155,11 @@ def compare_atoms(task: str) -> Compare:
     return compare
 
 
-def compare_models(halves: str) -> Compare:
-    """Return the means over subjects of every model, each task a row."""
-
-    def compare(rows: Sequence[Row]) -> list[Comparison]:
-        found = []
-        for of_task in group_rows(rows, "task"):
-            for here in group_rows((row for row in of_task if row["halves"] == halves), "model"):
-                papers = [row["paper"] for row in here if row["paper"] is not None]
-                mean, paper = float(np.mean([row["error"] for row in here])), float(np.mean(papers)) if papers else None
-                what, ours = f"{here[0]['task']}, {here[0]['model']}", here[0]["model"] in OWN_SPARSE
-                found.append(Comparison(what, paper, None if ours else mean, mean if ours else None, digits=4))
-        return found
-
-    return compare
-
-
 def compare_search(rows: Sequence[Row]) -> list[Comparison]:
     """Return nodes examined for a query, and the error of what is found."""
     found = []
     for row in rows:
-        what = f"{row['clip']} {row['behaviour']}, {row['poses']} poses"
+        what = f"{row['clip']} {row['behaviour']}"
         boxing = row["behaviour"] == "boxing"
         examined, error = (752.3, 0.025) if boxing else (710.1, 0.014)
         found.append(Comparison(f"{what}, examined", examined, row["walk examined"], row["examined"], digits=0))
@@ -197,38 +217,30 @@ def compare_switches(rows: Sequence[Row]) -> list[Comparison]:
 
 
 def compare_balls(rows: Sequence[Row]) -> list[Comparison]:
-    """Return poses examined by the paper's own search, and the error of what it finds."""
+    """Return poses examined by the paper's own search, the error of what it finds, and that of poses made of it."""
     found = []
     for row in rows:
-        what = f"{row['clip']} {row['behaviour']}, {row['database']} ({row['poses']} poses)"
+        what = f"{row['clip']} {row['behaviour']}, {row['database']} ({row['poses']})"
         found.append(Comparison(f"{what}, examined", row["paper examined"], row["examined"], digits=0))
         found.append(Comparison(f"{what}, degrees off", row["paper deg"], row["deg off"], digits=3))
-        if "deg" in row:
-            found.append(Comparison(f"{what}, poses by it, degrees", None, row["deg"]))
-            found.append(Comparison(f"{what}, poses by trying all, degrees", None, row["deg of all"]))
+        made = f"{what}, poses, degrees; {row['deg of all']:.2f} by trying all"
+        found.append(Comparison(made, None, row["deg"]))
     return found
 
 
 def compare_sizes(rows: Sequence[Row]) -> list[Comparison]:
-    """Return poses examined for a query by the size of the database, and how much faster that is than to try all."""
-    found = []
-    for row in rows:
-        found.append(Comparison(f"{row['poses']} poses, examined", None, None, row["examined"], digits=0))
-        found.append(
-            Comparison(
-                f"{row['poses']} poses, times as fast as trying all", None, None, row["exhaustive us"] / row["us"], digits=0
-            )
-        )
-    return found
+    """Return poses examined for a query by the size of the database."""
+    return [Comparison(f"{row['poses']} poses", None, ours=row["examined"], digits=0) for row in rows]
 
 
 def compare_mixture(rows: Sequence[Row]) -> list[Comparison]:
-    """Return degrees by what the database holds."""
+    """Return degrees by what the database holds, means over random draws."""
     found = []
     for here in group_rows(rows, "clip", "database"):
-        paper, ours = (find_row(here, method=method) for method in ("paper", "ours"))
-        what = f"{ours['clip']} {ours['behaviour']}, {ours['database']} ({ours['poses']} poses)"
-        found.append(Comparison(what, None, paper.get("deg"), ours["deg"]))
+        paper, ours = ([row["deg"] for row in here if row["method"] == method] for method in ("paper", "ours"))
+        what = f"{here[0]['clip']} {here[0]['behaviour']}, {here[0]['database']} ({here[0]['poses']})"
+        errors = compute_standard_error(ours), compute_standard_error(paper)
+        found.append(Comparison(what, None, float(np.mean(paper)), float(np.mean(ours)), errors[0], errors[1]))
     return found
 
 

@@ -27,7 +27,7 @@ class Comparison:
         paper: the paper's figure.
         faithful: ours with the paper's own model.
         ours: ours with our own.
-        error: standard error of the last, 0 where it is not known.
+        error, faithful_error: standard errors of ours and of the paper's model here, 0 where not known.
         digits: of the figures after the point.
         more: whether more is better.
         rival: whether it is another method's, which is not judged.
@@ -38,6 +38,7 @@ class Comparison:
     faithful: float | None = None
     ours: float | None = None
     error: float = 0.0
+    faithful_error: float = 0.0
     digits: int = 2
     more: bool = False
     rival: bool = False
@@ -54,10 +55,11 @@ class Comparison:
 
     def format_cells(self) -> list[str]:
         """Return the cells of the row."""
-        cells = ["-" if value is None else f"{value:.{self.digits}f}" for value in (self.paper, self.faithful, self.ours)]
-        if self.error > 0.0 and self.ours is not None:
-            cells[-1] += f" ± {2.0 * self.error:.{self.digits}f}"
-        return [self.what, *cells, str(self.verdict)]
+        cells = [self.what]
+        for value, error in ((self.paper, 0.0), (self.faithful, self.faithful_error), (self.ours, self.error)):
+            spread = f" ± {2.0 * error:.{self.digits}f}" if error > 0.0 else ""
+            cells.append("-" if value is None else f"{value:.{self.digits}f}{spread}")
+        return [*cells, str(self.verdict)]
 
 
 @dataclass(frozen=True, slots=True)

@@ -16,6 +16,7 @@ from config.files import write_atomically
 
 FIGURES = Path(__file__).resolve().parents[1] / "figures"
 INDEX = "papers.md"
+QUICK_SECONDS = 1.0  # of a clip
 PAGES = (chai.PAGE, chai_behaviours.PAGE, grochow.PAGE, lai.PAGE, lai_sizes.PAGE, wei.PAGE)
 ABOUT = """Every table and figure of the four papers in its order: the paper's figures, ours with the paper's own model,
 ours with our own, what data, what differs. *Better*, *equal* and *worse* say how ours stands to the paper's:
@@ -27,8 +28,8 @@ The pages are made by one command from measured figures, which are kept as JSON 
     python -m benchmarks.papers --page docs --motion DIR --quick [--again]    # measures what is missing, or all of it
     python -m benchmarks.papers --page docs --motion DIR --paper lai --again  # of one paper, in full
 
-`--quick` takes less of each table. The command below each table is its own, with its processor time where that was
-measured; one with `--quick` says so.
+`--quick` takes less of each table, and a second of a clip at most. The command below each table is its own, with its
+processor time where that was measured; one with `--quick` says so.
 """
 
 
@@ -37,7 +38,7 @@ class PageOptions:
     """What pages are made.
 
     Attributes:
-        folder: where they are written.
+        folder: where they are written, created if needed.
         papers: names of papers, none: all.
         request: what is asked of tables that are measured; None: none is.
         again: whether those are measured that were before.
@@ -56,7 +57,7 @@ def make_pages(options: PageOptions) -> list[Path]:
     unknown = [name for name in options.papers if name not in {page.name for page in PAGES}]
     if unknown:
         raise DatabaseError(f"{unknown[0]!r} is no paper; take {', '.join(page.name for page in PAGES)}")
-    options.folder.mkdir(parents=True, exist_ok=True)  # before minutes of measuring
+    options.folder.mkdir(parents=True, exist_ok=True)  # before an hour of measuring
     files, counts, again = list[Path](), list[list[str]](), set[Path]()
     for page in PAGES:
         asked = not options.papers or page.name in options.papers
@@ -84,8 +85,7 @@ def measure_item(item: PageItem, options: PageOptions, fresh: set[Path]) -> Meas
     file = options.figures / (item.figures or f"{'-'.join([item.table, *item.only]).replace(' ', '_')}.json")
     if item.table and options.request is not None and file not in fresh and (options.again or not file.is_file()):
         fresh.add(file)
-        only, seconds = item.only, item.seconds
-        request = replace(options.request, only=only, count=item.count or options.request.count, seconds=seconds)
+        request = choose_request(item, options.request)
         begin = os.times()
         rows = [keep_figures(row) for row in find_table(item.table).compute_rows(request)]
         spent_s = sum(now - then for now, then in zip(os.times()[:4], begin[:4], strict=True))  # with workers that have ended
@@ -95,6 +95,14 @@ def measure_item(item: PageItem, options: PageOptions, fresh: set[Path]) -> Meas
         return MeasuredItem(item)
     kept = json.loads(file.read_text("utf-8"))
     return MeasuredItem(item, tuple(kept["rows"]), kept["command"], kept.get("processor_s", 0.0))
+
+
+def choose_request(item: PageItem, request: Request) -> Request:
+    """Return what is asked of an item's table: what the item says; quick: a second of a clip at most, the table's own count."""
+    if not request.quick:
+        return replace(request, only=item.only, count=item.count or request.count, seconds=item.seconds)
+    seconds = None if item.seconds is None else min(item.seconds, QUICK_SECONDS)
+    return replace(request, only=item.only, seconds=seconds)
 
 
 def find_table(name: str) -> PaperTable:

@@ -7,9 +7,10 @@ import pytest
 
 pytest.importorskip("sklearn", reason='needs scikit-learn: pip install "duocap[benchmarks]"')
 
+from benchmarks.papers.frame import Request
 from benchmarks.papers.page.compare import compare_restoring, name_best
 from benchmarks.papers.page.frame import Comparison, MeasuredItem, PageItem, Verdict, count_verdicts, format_item
-from benchmarks.papers.page.make import FIGURES, PAGES, PageOptions, find_table, make_pages
+from benchmarks.papers.page.make import FIGURES, PAGES, PageOptions, choose_request, find_table, make_pages
 from benchmarks.report import Row
 from config.errors import DatabaseError
 
@@ -48,11 +49,9 @@ def test_a_row_has_the_papers_model_and_the_better_of_ours() -> None:
         about | {"model": name, "error": error, "errors": [error], "paper": paper}
         for name, error, paper in (("omp", 0.02, 0.07), ("k-svd", 0.01, None), ("all-poses", 0.005, None))
     ]
-    (one,) = compare_restoring("completion", "random halves")(rows)
+    (one,) = compare_restoring(["completion"])(rows)
     assert (one.paper, one.faithful, one.ours, one.verdict) == (0.07, 0.02, 0.005, Verdict.BETTER)
-    measured = MeasuredItem(
-        PageItem("Table 4", "t", "text", "restoring-small", compare_restoring("completion", "random halves")), tuple(rows)
-    )
+    measured = MeasuredItem(PageItem("Table 4", "t", "text", "restoring-small", compare_restoring(["completion"])), tuple(rows))
     assert count_verdicts([measured]) == [1, 0, 0, 0]
     assert any("best all-poses" in line and line.endswith("| better |") for line in format_item(measured))
 
@@ -72,7 +71,17 @@ def test_the_committed_pages_are_those_of_the_committed_figures(tmp_path: Path) 
         assert json.loads(figures.read_text("utf-8"))["rows"] and figures.stat().st_size < 200_000
 
 
+def test_quick_takes_a_second_of_a_clip_and_the_tables_own_count() -> None:
+    item = PageItem("Table 1", "t", "text", "search", only=("07_08",), count=160, seconds=4.0)
+    asked = [choose_request(item, Request(Path("motion"), quick=quick, seeds=2)) for quick in (False, True)]
+    assert [(one.only, one.count, one.seconds, one.seeds) for one in asked] == [
+        (("07_08",), 160, 4.0, 2),
+        (("07_08",), 0, 1.0, 2),
+    ]
+
+
 def test_one_paper_can_be_asked_for(tmp_path: Path) -> None:
-    assert [file.name for file in make_pages(PageOptions(tmp_path, ("lai",)))] == ["papers-lai.md", "papers.md"]
+    folder = tmp_path / "new" / "docs"
+    assert [file.name for file in make_pages(PageOptions(folder, ("lai",)))] == ["papers-lai.md", "papers.md"]
     with pytest.raises(DatabaseError, match="take chai, chai-behaviours, grochow, lai, lai-sizes, wei"):
         make_pages(PageOptions(tmp_path, ("newton",)))
