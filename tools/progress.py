@@ -5,6 +5,7 @@ import sys
 import time
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
+from contextvars import ContextVar
 from typing import Protocol, TextIO
 
 import typer
@@ -27,6 +28,19 @@ def print_note(words: str) -> None:
     typer.echo(words, err=True)
 
 
+_TELL: ContextVar[Tell] = ContextVar("tell", default=print_note)
+
+
+@contextmanager
+def tell_progress_to(tell: Tell) -> Iterator[None]:
+    """Have what says how much is done now and then, in this thread, say it to another function than standard error."""
+    before = _TELL.set(tell)
+    try:
+        yield
+    finally:
+        _TELL.reset(before)
+
+
 def print_warnings(warnings: Iterable[str]) -> None:
     """Print warnings of a job, a line each."""
     for words in warnings:
@@ -39,13 +53,13 @@ def ignore_progress(done: int, total: int | None, words: str = "", /) -> None:
 
 def print_now_and_then(description: str) -> ProgressState:
     """Return a function that says how much is done, on standard error, when QUIET_S have passed since it was made or last did."""
-    told_s = time.monotonic()
+    told_s, tell = time.monotonic(), _TELL.get()
 
     def show(done: int, total: int | None, words: str = "", /) -> None:
         nonlocal told_s
         if time.monotonic() - told_s >= QUIET_S:
             told_s = time.monotonic()
-            print_note(f"{description}: {done}{'' if total is None else f' of {total}'}{words and f', {words}'}")
+            tell(f"{description}: {done}{'' if total is None else f' of {total}'}{words and f', {words}'}")
 
     return show
 

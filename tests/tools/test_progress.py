@@ -5,7 +5,7 @@ import io
 import pytest
 
 from tools import progress
-from tools.progress import SILENT_S, StatusLine, StreamWatch, open_progress_bar
+from tools.progress import SILENT_S, StatusLine, StreamWatch, open_progress_bar, print_now_and_then, tell_progress_to
 
 
 class Terminal(io.StringIO):
@@ -70,3 +70,13 @@ def test_a_stream_that_comes_at_once_is_no_news() -> None:
     watch.look(True, 1.0)
     watch.look(True, 2.0 * SILENT_S)
     assert not told
+
+
+def test_progress_is_told_to_who_asked_for_it(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+    monkeypatch.setattr(progress, "QUIET_S", 0.0)
+    told = list[str]()
+    with tell_progress_to(told.append):
+        print_now_and_then("replay")(3, 5, "walk")
+    assert told == ["replay: 3 of 5, walk"] and not capsys.readouterr().err
+    print_now_and_then("replay")(4, 5)
+    assert capsys.readouterr().err == "replay: 4 of 5\n"
