@@ -2,6 +2,8 @@
 
 from collections import deque
 
+from config.words import format_count
+
 PERIOD_NS = 60_000_000_000
 BURST = 3  # times a minute: a cable pulled twice is worth two notices, one that wobbles for an hour is not worth a thousand
 MAX_WAITING = 32
@@ -30,7 +32,7 @@ class NoticeLog:
             return False
         times_ns.append(t_ns)
         n_suppressed = self._n_suppressed.pop(key, 0)
-        self._waiting.append(f"{text} (and {n_suppressed} times more in between)" if n_suppressed else text)
+        self._waiting.append(f"{text} (and {format_count(n_suppressed, 'time')} more in between)" if n_suppressed else text)
         return True
 
     def fetch(self) -> list[str]:

@@ -14,6 +14,7 @@ from config.errors import FileFormatError
 from config.files import read_toml
 from config.joints import CHAINS, JOINT_INDEX, JOINTS
 from config.landmarks import LANDMARK_INDEX, LANDMARKS
+from config.words import format_count
 
 KEYS = ("joint", "torso", "offset_m", "color_rgb", "landmark", "landmark_sigma_m", "grip_m")
 HANDS = ("leftHand", "rightHand")
@@ -117,7 +118,8 @@ def marker_set_from_tables(source: str, tables: dict[str, Any]) -> MarkerSet:
     )
     if int(result.torso.sum()) < 3:
         raise FileFormatError(
-            f"{source}: {int(result.torso.sum())} markers have torso = true, at least 3 are needed to place the root; "
+            f"{source}: {format_count(int(result.torso.sum()), 'marker has', 'markers have')} torso = true, at least 3 are "
+            "needed to place the root; "
             "mark those on shoulders, chest and waist"
         )
     return result

@@ -18,6 +18,7 @@ import numpy as np
 
 from config.errors import DatabaseError, DuocapError
 from config.logs import find_current_logs, start_logs
+from config.words import format_count
 from database.clips import Clip, remove_frames
 from database.files.cleaning import CleaningReport, clean_clip
 from database.files.read import KINDS, has_motion, read_clip
@@ -92,9 +93,10 @@ class BuildReport:
     def lines(self) -> list[str]:
         """Return the report for the user."""
         return [
-            f"{self.files} files, {self.frames} source frames read",
-            f"{self.repaired_frames} frames repaired where a joint jumped away and back, {self.jumps_left} impossible jumps left",
-            f"{self.feet_turned} times a foot that was upside down turned back",
+            f"{format_count(self.files, 'file')}, {format_count(self.frames, 'source frame')} read",
+            f"{format_count(self.repaired_frames, 'frame')} repaired where a joint jumped away and back, "
+            f"{format_count(self.jumps_left, 'impossible jump')} left",
+            f"{format_count(self.feet_turned, 'time')} a foot that was upside down turned back",
             *self.notes,
         ]
 

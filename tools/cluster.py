@@ -4,6 +4,7 @@ Nothing of Dask is imported before it is wanted. What travels is a function of t
 """
 
 import asyncio
+import contextlib
 import logging
 import re
 import warnings
@@ -180,6 +181,15 @@ class Workers:
         """Call a function on one worker at once, beside its running task."""
         return self._client.run(call, *arguments, workers=[address])[address]
 
+    def listen(self, topic: str, hear: Callable[[str], None]) -> None:
+        """Have a function called, in another thread, with each line that the workers send.
+
+        Args:
+            topic: as in `send_line`; on a cluster no other batch's.
+            hear: receives the lines.
+        """
+        self._client.subscribe_topic(topic, lambda event: hear(str(event[1])))
+
     def cancel(self) -> None:
         """Drop the calls that have not ended."""
         self._client.cancel(list(self._calls), force=True)
@@ -322,3 +332,16 @@ def find_worker_address() -> str:
         return str(get_worker().address)
     except ValueError:
         return "here"
+
+
+def send_line(topic: str, line: str) -> None:
+    """Send a line to who listens to this worker; without a worker it is dropped.
+
+    Args:
+        topic: as in `Workers.listen`.
+        line: the line.
+    """
+    from distributed import get_worker
+
+    with contextlib.suppress(ValueError):
+        get_worker().log_event(topic, line)

@@ -10,6 +10,7 @@ import typer
 
 from config.errors import DuocapError
 from config.files import write_together
+from config.words import format_count
 from tools.progress import print_warnings
 
 if TYPE_CHECKING:
@@ -99,7 +100,10 @@ def plan_export_files(recording: Path, out: Sequence[Path], formats: Sequence[st
         example = f"duocap export {recording} --out {recording.stem}.bvh"
         raise DuocapError(f"no file was named to write; expected --out FILE or --format {'|'.join(FORMATS)}, such as `{example}`")
     if out and formats and len(formats) != len(out):
-        raise DuocapError(f"{len(formats)} formats for {len(out)} files; give one --format for each --out, or none")
+        raise DuocapError(
+            f"{format_count(len(formats), 'format')} for {format_count(len(out), 'file')}; give one --format for each --out, "
+            "or none"
+        )
     if not out:
         files = [ExportFile(recording.with_suffix(FORMATS[name].suffix), name) for name in formats]
     elif not formats:

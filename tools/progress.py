@@ -5,10 +5,12 @@ import sys
 import time
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
+from contextvars import ContextVar
 from typing import Protocol, TextIO
 
 import typer
 
+SILENT_S = 5.0  # after which a stream that nobody publishes is told
 QUIET_S = 10.0  # between two lines of a status where they are kept, as in a file
 CLEAR = "\r\x1b[K"  # back to the line's beginning, and away with what stands there
 Tell = Callable[[str], None]  # a line for the user
@@ -26,6 +28,19 @@ def print_note(words: str) -> None:
     typer.echo(words, err=True)
 
 
+_TELL: ContextVar[Tell] = ContextVar("tell", default=print_note)
+
+
+@contextmanager
+def tell_progress_to(tell: Tell) -> Iterator[None]:
+    """Have what says how much is done now and then, in this thread, say it to another function than standard error."""
+    before = _TELL.set(tell)
+    try:
+        yield
+    finally:
+        _TELL.reset(before)
+
+
 def print_warnings(warnings: Iterable[str]) -> None:
     """Print warnings of a job, a line each."""
     for words in warnings:
@@ -38,13 +53,13 @@ def ignore_progress(done: int, total: int | None, words: str = "", /) -> None:
 
 def print_now_and_then(description: str) -> ProgressState:
     """Return a function that says how much is done, on standard error, when QUIET_S have passed since it was made or last did."""
-    told_s = time.monotonic()
+    told_s, tell = time.monotonic(), _TELL.get()
 
     def show(done: int, total: int | None, words: str = "", /) -> None:
         nonlocal told_s
         if time.monotonic() - told_s >= QUIET_S:
             told_s = time.monotonic()
-            print_note(f"{description}: {done}{'' if total is None else f' of {total}'}{words and f', {words}'}")
+            tell(f"{description}: {done}{'' if total is None else f' of {total}'}{words and f', {words}'}")
 
     return show
 
@@ -68,6 +83,40 @@ def open_progress_bar(description: str) -> Iterator[ProgressState]:
             bars.update(task, completed=done, total=total, words=words)
 
         yield show
+
+
+class StreamWatch:
+    """Say once that nothing comes on a stream that is waited for, and once that it has come.
+
+    Args:
+        address: of the stream.
+        tell: receives the lines.
+        now_s: time at which the waiting begins.
+    """
+
+    def __init__(self, address: str, tell: Tell, now_s: float) -> None:
+        self._address, self._tell, self._begun_s = address, tell, now_s
+        self._told = self._heard = False
+
+    def look(self, heard: bool, now_s: float) -> None:
+        """Look at the stream again.
+
+        Args:
+            heard: whether a message has come.
+            now_s: the time now.
+        """
+        if self._heard or not (heard or self._told or now_s - self._begun_s >= SILENT_S):
+            return
+        if heard:
+            self._heard = True
+            if self._told:
+                self._tell(f"the stream at {self._address} has come")
+        elif not self._told:
+            self._told = True
+            self._tell(
+                f"nothing comes at {self._address} yet: does `duocap demo`, `run`, `replay` or `play` publish there? "
+                "--set stream.address=... names another address; between machines see `duocap keys list`"
+            )
 
 
 class StatusLine:

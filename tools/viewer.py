@@ -25,6 +25,7 @@ from config.errors import DuocapError
 from config.logs import LogSettings, find_current_logs, start_logs
 from config.settings import Settings
 from tools.interrupt import raise_if_interrupted, raise_on_interrupt
+from tools.progress import StreamWatch
 from tools.run.child_start import limit_threads
 
 if TYPE_CHECKING:
@@ -224,8 +225,10 @@ def show_viewer(plan: ViewPlan, tell: Callable[[str], None]) -> None:
         try:
             tell_page("viewer", viewer.url, plan.settings.viewer.port, tell)
             viewer.browse()
+            watch = StreamWatch(plan.settings.stream.address, tell, time.monotonic())
             while True:
                 viewer.app.update()
+                watch.look(viewer.app.has_heard, time.monotonic())
                 raise_if_interrupted()
         except KeyboardInterrupt:
             tell("viewer ended")

@@ -12,7 +12,7 @@ from calibration.camera import Camera
 from config.arrays import Floats
 from config.joints import N_JOINTS
 from database.geometry.kinematics import compute_forward_kinematics, compute_markers_and_jacobian
-from database.geometry.rotations import matrix_from_rotvec, rotvec_from_matrix
+from database.geometry.rotations import find_nearest_rotation, matrix_from_rotvec, rotvec_from_matrix
 from database.geometry.skeleton import Skeleton
 
 COARSE_RAD = np.radians(np.arange(0.0, 360.0, 10.0))
@@ -135,6 +135,5 @@ def mean_pose(poses: Floats) -> Floats:
     R = matrix_from_rotvec(poses[:, 0])
     heading = np.arctan2(R[:, 0, 2], R[:, 2, 2])
     ahead = rotated_about_vertical(poses, -heading)
-    U, _, V = np.linalg.svd(matrix_from_rotvec(ahead[:, 0]).mean(axis=0))
-    out[0] = rotvec_from_matrix(U @ np.diag([1.0, 1.0, np.linalg.det(U @ V)]) @ V)
+    out[0] = rotvec_from_matrix(find_nearest_rotation(matrix_from_rotvec(ahead[:, 0]).mean(axis=0)))
     return out

@@ -15,6 +15,7 @@ from calibration.solve.single_camera import find_spanning_links
 from config.arrays import Floats
 from config.errors import CalibrationError
 from config.landmarks import LANDMARK_INDEX
+from config.words import format_count
 from database.geometry.rotations import matrix_from_rotvec
 
 N_TURNS, START_STEPS, N_KEPT = 10, 10, 2
@@ -133,7 +134,8 @@ def chain_cameras(views: BodyViews, cameras: tuple[Camera, ...], lengths: BodyLe
         a, b = next((a, b) if a in placed else (b, a) for a, b in links if (a in placed) != (b in placed))
         if shared[a, b] < LEAST_MOMENTS:
             raise CalibrationError(
-                f"{cameras[a].name} and {cameras[b].name} see the person together {shared[a, b]} times; expected at least "
+                f"{cameras[a].name} and {cameras[b].name} see the person together {format_count(shared[a, b], 'time')}; "
+                "expected at least "
                 f"{LEAST_MOMENTS}, better 200: walk about where both see all of you, for half a minute"
             )
         both = views.select_moments(whole[a] & whole[b], (a, b))

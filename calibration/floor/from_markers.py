@@ -16,6 +16,7 @@ from calibration.quality.report import Finding, Grade
 from calibration.world import compute_up_of_images, project_to_floor
 from config.arrays import Floats, Ints
 from config.errors import CalibrationError
+from config.words import format_count
 
 ON_FLOOR_M = 0.015  # largest distance from the plane of a marker that lies on it
 MAX_LEAN_RAD = np.radians(75.0)  # of the floor's normal from what is up in the pictures
@@ -48,7 +49,8 @@ def fit_floor_to_markers(
     """
     if len(points_m) < 3:
         raise CalibrationError(
-            f"{len(points_m)} markers that lie still are seen by both cameras; expected at least 3 on the floor, better 4 to 8, "
+            f"{format_count(len(points_m), 'marker that lies still is', 'markers that lie still are')} seen by both cameras; "
+            "expected at least 3 on the floor, better 4 to 8, "
             "spread over where the performer will be"
         )
     members = _select_floor_markers(rig, points_m[:MAX_MARKERS], covariance_m2[:MAX_MARKERS])

@@ -18,6 +18,7 @@ from calibration.quality.report import Finding, Grade
 from calibration.world import compute_up_of_images
 from config.arrays import Bools, Floats, Ints
 from config.errors import CalibrationError
+from config.words import format_count
 
 MAX_LEAN_RAD = np.radians(50.0)  # of the floor's normal from what is up in the pictures
 USUAL_ROLL_RAD = np.radians(15.0)  # a weak prior: a narrow walk determines roll badly
@@ -70,7 +71,8 @@ def fit_floor_to_walk(rig: Rig, frames: Sequence[PointFrame], heights: FootHeigh
     scene = _gather_dwells(frames)
     if len(scene.dwells) < MIN_DWELLS:
         raise CalibrationError(
-            f"{len(scene.dwells)} times a marker stood still and went on; expected {MIN_DWELLS} or more: walk for ten "
+            f"{format_count(len(scene.dwells), 'time')} a marker stood still and went on; expected {MIN_DWELLS} or more: "
+            "walk for ten "
             "seconds all over the floor, markers on the feet in view of both cameras"
         )
     up, offset, spaced = _find_consensus_plane(rig, scene, heights, np.random.default_rng(0))

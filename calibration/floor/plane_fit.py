@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from config.arrays import Floats
+from database.geometry.rotations import compute_tangents
 
 STEPS = 12
 TUKEY = 4.685  # Tukey's biweight at 95% efficiency for Gaussian noise
@@ -100,14 +101,6 @@ def _compute_biweights(normalised: Floats) -> Floats:
     """Return Tukey's weights, on a scale no smaller than the known noise, (N,)."""
     scale = max(1.0, 1.4826 * float(np.median(np.abs(normalised))))
     return np.asarray(np.maximum(1.0 - (normalised / (TUKEY * scale)) ** 2, 0.0) ** 2 + 1e-9)
-
-
-def compute_tangents(up: Floats) -> Floats:
-    """Return two unit vectors orthogonal to a unit vector and to each other, (2, 3)."""
-    first = np.eye(3)[int(np.argmin(np.abs(up)))]
-    first = first - up * (up @ first)
-    first = first / np.linalg.norm(first)
-    return np.stack([first, np.cross(up, first)])
 
 
 def sample_triples(points_m: Floats, rng: np.random.Generator, n_max: int) -> NDArray[np.int64]:

@@ -19,6 +19,7 @@ from calibration.quality.measures import (
 from calibration.quality.report import Finding, Grade, GradeLimits, QualityReport, grade_figure, make_finding
 from calibration.solve.solution import BoardForm, RigSolution, describe_dropped
 from config.arrays import Floats
+from config.words import format_count
 
 MANY = 0.4  # of all views
 MIN_DROPPED, AT_END = 3, 0.8  # dropped views, and the share of them at one end of the calibration, that show a moved camera
@@ -68,7 +69,7 @@ def judge_views(solution: RigSolution) -> QualityReport:
     shared = solution.used[0] if monocular else find_shared_corners(solution)
     views, corners = int(shared.any(axis=1).sum()), int(shared.sum())
     by = "both cameras" if len(solution.rig) == 2 else "two cameras or more"
-    text = f"{views} views, {corners} corners" if monocular else f"{views} views shared by {by}, {corners} corners"
+    text = f"{format_count(views, 'view')}{'' if monocular else f' shared by {by}'}, {format_count(corners, 'corner')}"
     few = views < FEW_VIEWS or corners < FEW_CORNERS
     grade = Grade.FAIL if views < MIN_VIEWS or corners < MIN_CORNERS else Grade.PASS
     fix = "take about 20, the board tilted otherwise in each" if few else ""

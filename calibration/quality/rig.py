@@ -35,6 +35,7 @@ from calibration.quality.suspects import Suspect, find_suspects, list_unmodelled
 from calibration.quality.world_error import compute_error_derivatives
 from calibration.solve.solution import RigSolution
 from config.arrays import Floats
+from config.words import format_count
 from database.geometry.rotations import compute_geodesic_rad
 
 PASS_ERROR, FAIL_ERROR = 0.02, 0.10  # relative error of distances: what a pass promises, and what is of no use
@@ -79,7 +80,8 @@ def _judge_placement(solution: RigSolution) -> list[QualityReport]:
     link = find_weakest_link(solution)
     few = link.n_shared < FEW_VIEWS
     words = (
-        f"weakest link: {link.words(rig)} share {link.n_shared} views; their distance is known to {1e3 * link.sigma_m:.1f} mm, "
+        f"weakest link: {link.words(rig)} share {format_count(link.n_shared, 'view')}; their distance is known to "
+        f"{1e3 * link.sigma_m:.1f} mm, "
         f"the angle between them to {np.degrees(link.sigma_rad):.2f} degrees"
     )
     fix = "hold the board where both see it, in more places" if few else ""

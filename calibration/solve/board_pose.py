@@ -22,6 +22,7 @@ from calibration.solve.equations import (
 )
 from calibration.solve.solution import FIXED
 from config.arrays import Floats
+from database.geometry.rotations import find_nearest_rotation
 from numerics.definite import solve_each_damped
 
 MIN_CORNERS = 6  # of a view; a single marker has four
@@ -80,12 +81,6 @@ def pose_from_homography(H: Floats, centre_m: Floats) -> tuple[Floats, Floats]:
     if H[2] @ np.array([centre_m[0], centre_m[1], 1.0]) < 0:
         H = -H
     return find_nearest_rotation(np.column_stack([H[:, 0], H[:, 1], np.cross(H[:, 0], H[:, 1])])), H[:, 2].copy()
-
-
-def find_nearest_rotation(matrix: Floats) -> Floats:
-    """Return the rotation nearest to a matrix; of a sum of rotations, the one nearest to them all, (3, 3) -> (3, 3)."""
-    U, _, Vt = np.linalg.svd(matrix)
-    return np.asarray(U @ np.diag([1.0, 1.0, np.linalg.det(U @ Vt)]) @ Vt)
 
 
 def mirror_board_pose(rotation: Floats, translation: Floats, centre_m: Floats) -> tuple[Floats, Floats]:

@@ -11,6 +11,7 @@ from calibration.solve.adjust import RobustFit, compute_view_distances_px
 from calibration.solve.board_pose import count_least_corners
 from config.arrays import Floats, Ints
 from config.errors import CalibrationError
+from config.words import format_count
 
 MIN_VIEWS = 4  # of one camera whose lens is not known
 MIN_SHARED = 3  # views of two cameras
@@ -35,7 +36,8 @@ def check_views(board: Board, views: Sequence[BoardView], size: tuple[int, int],
         where = f"{format_camera_name(name)}, {view.name or 'a view'}"
         if view.corners_px.shape != (len(board), 2) or view.seen.shape != (len(board),):
             raise CalibrationError(
-                f"{where}: {len(view.corners_px)} corners; the board {board.text} has {len(board)}: give the board that was seen"
+                f"{where}: {format_count(len(view.corners_px), 'corner')}; the board {board.text} has {len(board)}: give the "
+                "board that was seen"
             )
         px = view.corners_px[view.seen]
         if not np.isfinite(px).all():

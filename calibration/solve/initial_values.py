@@ -14,13 +14,12 @@ from calibration.solve.board_pose import (
     compute_homography,
     compute_view_costs,
     count_least_corners,
-    find_nearest_rotation,
     find_pose_candidates,
 )
 from calibration.solve.equations import BundleState, CornerObservations, FreeParameters, select_state_views
 from calibration.solve.solution import N_INTRINSICS, LensModel
 from config.arrays import Floats
-from database.geometry.rotations import compute_geodesic_rad
+from database.geometry.rotations import compute_geodesic_rad, find_nearest_rotation
 
 FOCALS, FISHEYE_FOCALS, N_FOCALS = (0.4, 6.0), (0.25, 1.2), 10  # of the longer side: the range tried where the closed form fails
 GOOD_START_PX = 1.0  # error up to which a start is good

@@ -20,6 +20,7 @@ from calibration.camera import Camera
 from calibration.solve.equations import CornerObservations, FreeParameters, compute_view_equations, make_flat_board_state
 from calibration.solve.solution import LensModel
 from config.arrays import Bools, Floats
+from config.words import format_count
 from database.geometry.rigid import RigidMotion
 from database.geometry.rotations import matrix_from_rotvec
 
@@ -156,13 +157,13 @@ def describe_selection(selection: Selection) -> list[str]:
 def _describe_rejected(rejected: RejectedViews) -> str:
     """Return a line on views that were not taken, with some of their names."""
     what = {
-        RejectReason.FEW_CORNERS: f"show fewer than {MIN_CORNERS} corners",
-        RejectReason.BLURRED: f"are blurred by more than {rejected.limit_px:.1f} px",
+        RejectReason.FEW_CORNERS: f"with fewer than {MIN_CORNERS} corners",
+        RejectReason.BLURRED: f"blurred by more than {rejected.limit_px:.1f} px",
         RejectReason.MOVING: f"moved by more than {rejected.limit_px:g} px while taken",
-        RejectReason.DUPLICATE: "are nearly the same as others",
+        RejectReason.DUPLICATE: "nearly the same as others",
     }[rejected.reason]
     names = ", ".join(name for name in rejected.names[:3] if name) + (", ..." if len(rejected.names) > 3 else "")
-    return f"{rejected.n} views left out that {what}" + (f" ({names})" if any(rejected.names) else "")
+    return f"{format_count(rejected.n, 'view')} left out, {what}" + (f" ({names})" if any(rejected.names) else "")
 
 
 def select_views(

@@ -12,6 +12,7 @@ from config.errors import FileFormatError
 from config.joints import JOINT_INDEX
 from config.markers import read_marker_set
 from config.optical import LEAST_MARKERS, LEAST_TORSO, MarkerPlace, find_marker_places, list_optical_sets, read_optical_set
+from config.words import format_count
 from database.builtin.bodies import build_person_skeleton
 from database.files.retarget import AXES
 from database.geometry.rigid import fit_rigid_motion
@@ -106,7 +107,8 @@ def _find_places(points: OpticalPoints, labels: list[str], markers: str | None) 
         return markers, places | others
     if len(places) < LEAST_MARKERS or torso < LEAST_TORSO:
         raise UnknownMarkersError(
-            f"{points.file}: {len(places)} labels are known, {torso} of the trunk (found {', '.join(labels[:6])}, ...); expected "
+            f"{points.file}: {format_count(len(places), 'label is', 'labels are')} known, {torso} of the trunk (found "
+            f"{', '.join(labels[:6])}, ...); expected "
             f"at least {LEAST_MARKERS} and {LEAST_TORSO}; of others and of points without labels `duocap solve` makes a "
             f"motion: name the set worn by --markers, one of {', '.join(list_optical_sets())}, or a file"
         )

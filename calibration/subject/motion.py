@@ -37,6 +37,7 @@ from calibration.subject.subject import Subject
 from config.arrays import Bools, Floats
 from config.errors import CalibrationError
 from config.joints import JOINTS, N_JOINTS
+from config.words import format_count
 from database.geometry.rotations import matrix_from_rotvec, rotvec_from_matrix
 from database.geometry.skeleton import REFERENCE
 
@@ -110,7 +111,8 @@ def refine_subject_fit(fit: SubjectFit, frames: Sequence[MotionFrame]) -> Refine
     usable = [frame for frame in frames if int(frame.valid.sum()) >= LEAST_MARKERS]
     if len(usable) < LEAST_FRAMES:
         raise CalibrationError(
-            f"only {len(usable)} frames of the movement show {LEAST_MARKERS} markers or more, at least {LEAST_FRAMES} are "
+            f"{LEAST_MARKERS} markers or more are seen in only {format_count(len(usable), 'frame')} of the movement, at "
+            f"least {LEAST_FRAMES} are "
             "needed; move for some seconds in view of both cameras"
         )
     poses = np.stack([rest_rotvec_from_charted(frame.rotvec) for frame in usable])

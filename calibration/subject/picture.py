@@ -14,6 +14,7 @@ from calibration.subject.fit import TakesFit
 from calibration.subject.quality import BoneLength, collect_lengths
 from config.arrays import Floats
 from config.joints import JOINT_INDEX, N_JOINTS, PARENTS
+from config.words import format_count
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -69,8 +70,8 @@ def draw_subject(found: TakesFit, report: QualityReport, path: str | Path) -> Pa
         _draw_view(figure.add_axes((0.50, 0.34, 0.22, 0.61)), found, body, SIDE)
         _draw_lengths(figure.add_axes((0.80, 0.42, 0.18, 0.50)), collect_lengths(found.fit))
         n_moving = len(found.fit.problem.takes) - len(found.used)
-        title = f"{found.fit.subject.name}, {len(found.used)} take{'' if len(found.used) == 1 else 's'}"
-        title += f" and {n_moving} frames of movement" if n_moving else ""
+        title = f"{found.fit.subject.name}, {format_count(len(found.used), 'take')}"
+        title += f" and {format_count(n_moving, 'frame')} of movement" if n_moving else ""
         draw_report_panel(figure.add_axes((0.04, 0.02, 0.94, 0.26)), report, title, 140)
     return save_figure(figure, path)
 

@@ -20,6 +20,7 @@ from config.arrays import Floats
 from config.errors import CalibrationError
 from config.joints import JOINT_INDEX, JOINTS, N_JOINTS
 from config.markers import MarkerSet
+from config.words import format_count
 from database.geometry.rigid import fit_rigid_motion
 from database.geometry.skeleton import Skeleton
 
@@ -171,7 +172,8 @@ def label_tpose(
         why = "" if posture.slope_deg else explain_missing_tpose(points, markers, skeletons, cost_m)
         advice = why or f"choose seconds in which the performer stands{posture.arms}, every marker in both views"
         raise CalibrationError(
-            f"no {posture.name} found: {len(points)} points seen for {len(markers)} markers and {fit}; {advice}"
+            f"no {posture.name} found: {format_count(len(points), 'point')} seen for {format_count(len(markers), 'marker')} "
+            f"and {fit}; {advice}"
         )
     return best
 
@@ -279,7 +281,7 @@ def _average_worn(frames: Frames, markers: MarkerSet, who: _Standing) -> tuple[T
     posture, usable = who.posture, [frame for frame in frames if len(frame[0]) >= 3]
     if len(usable) < MIN_FRAMES:
         raise CalibrationError(
-            f"no {posture.name} found: only {len(usable)} frames with markers in both views in the given time, "
+            f"no {posture.name} found: only {format_count(len(usable), 'frame')} with markers in both views in the given time, "
             f"at least {MIN_FRAMES} are needed"
         )
     counts = np.array([len(points) for points, _ in usable])

@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 from calibration.solve.projection import NEAREST_M, compute_point_derivatives, project_points
 from calibration.wand.tracks import WandViews
 from config.arrays import Floats
-from database.geometry.rotations import matrix_from_rotvec
+from database.geometry.rotations import compute_tangents, matrix_from_rotvec
 from numerics.least_squares import NormalEquations, OwnBlocks, Step, compute_shared_covariance, minimise_cost
 
 CAUCHY = 2.5  # sigmas of a pair of views' distance
@@ -168,13 +168,6 @@ class WandFit:
         return -self.solve_places(self.normal.groups[0].mixed.swapaxes(1, 2))
 
 
-def compute_tangents(direction: Floats) -> Floats:
-    """Return two unit vectors across a unit vector, as columns, (3, 2)."""
-    first = np.cross(direction, np.eye(3)[int(np.argmin(np.abs(direction)))])
-    first = first / np.linalg.norm(first)
-    return np.stack([first, np.cross(direction, first)], axis=1)
-
-
 def compute_wand_residuals(state: WandState, problem: WandProblem) -> tuple[Floats, Floats]:
     """Return measured less predicted image points, (C, F, K, 2) [px], and lengths less the wand's, (F,), none for one marker."""
     views = problem.views
@@ -201,7 +194,7 @@ def compute_wand_jacobians(state: WandState, problem: WandProblem) -> tuple[Floa
         if c:
             turned, at = points - state.translation[c], max(6 * c - 7, 0)
             shared[c, ..., at : at + 3] = -np.cross(turned[:, :, None], P)
-            shared[c, ..., at + 3 : at + (5 if c == 1 else 6)] = -P @ compute_tangents(state.translation[1]) if c == 1 else -P
+            shared[c, ..., at + 3 : at + (5 if c == 1 else 6)] = -P @ compute_tangents(state.translation[1]).T if c == 1 else -P
         if problem.free.focal:
             shared[c, ..., problem.focal_columns.start + c] = -(project_points(intrinsics, points) - intrinsics[2:4])
         if problem.free.offset:
@@ -259,7 +252,7 @@ def take_step(state: WandState, problem: WandProblem, shared: Floats, places: Fl
     poses = shared[5 : problem.focal_columns.start].reshape(-1, 6)
     turns, shifts = np.vstack([shared[None, :3], poses[:, :3]]), poses[:, 3:]
     rotation[1:] = matrix_from_rotvec(turns) @ rotation[1:]
-    second = translation[1] + compute_tangents(translation[1]) @ shared[3:5]
+    second = translation[1] + shared[3:5] @ compute_tangents(translation[1])
     translation[1] = second / np.linalg.norm(second)
     translation[2:] += shifts
     log_focal, intrinsics, delta_s = state.log_focal, state.intrinsics, state.delta_s

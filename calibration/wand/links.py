@@ -23,6 +23,7 @@ from calibration.wand.start import (
 from calibration.wand.tracks import WandTrack, WandViews, interpolate_views
 from config.arrays import Floats
 from config.errors import CalibrationError
+from config.words import format_count
 
 STIFFNESS = 1e-3  # standard deviation of the wand's length as a share of it
 
@@ -160,6 +161,6 @@ def _measure_unit(given: WandInput, pair: tuple[int, int], link: _LinkStart, pla
     if len(found) < LEAST_SHARED:
         raise CalibrationError(
             f"nothing tells how far {given.names[b]} stands: a single marker must be seen by it and two other cameras at one "
-            f"moment, which it was {len(found)} times; wave a wand of two markers, or where three see it"
+            f"moment, which it was {format_count(len(found), 'time')}; wave a wand of two markers, or where three see it"
         )
     return float(np.median(found))

@@ -9,6 +9,7 @@ from calibration.quality.report import Finding, Grade, GradeLimits, QualityRepor
 from calibration.solve.single_camera import find_spanning_links
 from calibration.wand.tracks import WandSolution
 from config.arrays import Floats
+from config.words import format_count
 from database.geometry.rotations import compute_geodesic_rad
 
 ENOUGH, FEW = 200, 80
@@ -103,7 +104,7 @@ def _judge_links(s: WandSolution) -> list[Finding]:
     shared = seen.astype(int) @ seen.T.astype(int)
     a, b = min(find_spanning_links(seen, names), key=lambda pair: int(shared[pair]))
     grade = Grade.POOR if shared[a, b] < FEW else Grade.PASS
-    text = f"weakest link: {names[a]} and {names[b]} see the wand together {shared[a, b]} times"
+    text = f"weakest link: {names[a]} and {names[b]} see the wand together {format_count(shared[a, b], 'time')}"
     return [make_finding(grade, text, "wave it where both see it, for longer")]
 
 

@@ -19,6 +19,7 @@ from calibration.wand.adjust import WandState
 from calibration.wand.tracks import WandTrack, WandViews, interpolate_views
 from config.arrays import Floats
 from config.errors import CalibrationError
+from config.words import format_count
 from database.geometry.rotations import skew_from_vector
 
 LEAST_SHARED = 40
@@ -125,7 +126,7 @@ def check_enough_moments(views: WandViews) -> WandViews:
     """Raise CalibrationError unless both cameras see the wand often enough."""
     if views.n_shared < LEAST_SHARED:
         raise CalibrationError(
-            f"both cameras see the wand at the same moment {len(views)} times; expected at least "
+            f"both cameras see the wand at the same moment {format_count(len(views), 'time')}; expected at least "
             f"{LEAST_SHARED // views.points_px.shape[2]}, better 200: wave it slowly where both see it, for a minute"
         )
     return views

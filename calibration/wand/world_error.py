@@ -18,11 +18,10 @@ from calibration.wand.adjust import (
     WandProblem,
     WandState,
     compute_observation_weights,
-    compute_tangents,
     compute_wand_jacobians,
 )
 from config.arrays import Floats
-from database.geometry.rotations import skew_from_vector
+from database.geometry.rotations import compute_tangents, skew_from_vector
 
 K1 = 4
 N_LENS = 4  # focal length, centre (x, y), k1
@@ -108,7 +107,7 @@ def _compute_pose_derivatives(state: WandState, n_shared: int, baseline_m: float
     C = len(state.rotation)
     J = np.zeros((6 * C - 6, n_shared))
     J[:3, :3] = np.eye(3)
-    J[3:6, 3:5] = baseline_m * compute_tangents(state.translation[1])
+    J[3:6, 3:5] = baseline_m * compute_tangents(state.translation[1]).T
     for c in range(2, C):
         row, column = 6 * c - 6, 6 * c - 7
         J[row : row + 3, column : column + 3] = np.eye(3)

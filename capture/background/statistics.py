@@ -12,6 +12,7 @@ from capture.sources.source import Source
 from config.arrays import Floats, Image
 from config.errors import SourceError
 from config.jit import kernel
+from config.words import format_count
 
 # 8-bit images: even a noiseless pixel flickers by rounding.
 DARK_LEVEL, DARK_SHARE = 60, 0.95
@@ -94,7 +95,8 @@ def learn_background(images: Iterable[Image]) -> Background:
         sums.add(image)
     if sums.n < 2:
         raise SourceError(
-            f"{sums.n} frames without the performer; at least 2 are needed, better a second's worth: give a longer --background"
+            f"{format_count(sums.n, 'frame')} without the performer; at least 2 are needed, better a second's worth: give a "
+            "longer --background"
         )
     mean, sigma = (values.astype(np.float32).reshape(shape) for values in sums.mean_and_sigma())
     return Background(mean, np.maximum(sigma, np.float32(MIN_SIGMA)))
@@ -110,7 +112,8 @@ def estimate_background(images: list[Image]) -> Background:
     """
     if len(images) < 5:
         raise SourceError(
-            f"{len(images)} frames are too few to estimate the background; record longer, or a background without the performer"
+            f"{format_count(len(images), 'frame is', 'frames are')} too few to estimate the background; record longer, or a "
+            "background without the performer"
         )
     samples = np.stack([image.ravel() for image in images])
     dark = float(np.mean([is_dark(image) for image in images])) > 0.5
@@ -153,7 +156,10 @@ def read_images_between(source: Source, start_s: float, end_s: float) -> list[Im
         if t_ms >= round(start_s * 1e3):
             kept.append(frame.image)
     if len(kept) < 2:
-        raise SourceError(f"{source.name}: {len(kept)} frames from {start_s:g} to {end_s:g} s; give seconds within the recording")
+        raise SourceError(
+            f"{source.name}: {format_count(len(kept), 'frame')} from {start_s:g} to {end_s:g} s; give seconds within the "
+            "recording"
+        )
     return kept
 
 

@@ -22,6 +22,7 @@ from config.arrays import Floats
 from config.errors import SourceError
 from config.markers import MarkerSet
 from config.settings import DetectorSettings, TimeSettings
+from config.words import format_count
 
 N_BACKGROUND = 60
 SAME_RATE = 0.01  # part by which rates may differ for frames to be counted side by side
@@ -268,7 +269,7 @@ def _check_count(source: Source, n_times: int) -> None:
     """Raise SourceError unless a source has as many frames as there are timestamps for it."""
     if source.n_frames is not None and abs(n_times - source.n_frames) > MAX_MORE_FRAMES:
         raise SourceError(
-            f"{n_times} time stamps for {source.n_frames} frames of {source.name}; "
+            f"{format_count(n_times, 'time stamp')} for {format_count(source.n_frames, 'frame')} of {source.name}; "
             "they must be as many: do the stamps belong to this video?"
         )
 

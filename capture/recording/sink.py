@@ -22,6 +22,7 @@ from capture.recording.video import VideoWriter
 from capture.sources.recorded_times import StampWriter
 from capture.sources.source import Source
 from config.errors import describe_reason
+from config.words import format_count
 
 log = logging.getLogger(__name__)
 
@@ -97,7 +98,7 @@ class VideoRecording:
     def describe_end(self) -> str:
         """Return how it ended, for the user."""
         lost = f", {self.n_lost} are not in it" if self.n_lost else ""
-        return f"{self.fault}{lost}" if self.fault else f"recorded {self.file}: {self.n_written} pictures{lost}"
+        return f"{self.fault}{lost}" if self.fault else f"recorded {self.file}: {format_count(self.n_written, 'picture')}{lost}"
 
     def _run(self) -> None:
         """Write until told to finish."""
@@ -216,7 +217,9 @@ class VideoSink(FrameSink):
             elif recording is not None and recording.n_lost > self._n_reported and monotonic() >= self._notice_due_s:
                 n_new, self._n_reported = recording.n_lost - self._n_reported, recording.n_lost
                 self._notice_due_s = monotonic() + NOTICE_PERIOD_S
-                notices.append(f"{n_new} pictures of the {self._stem} camera are not recorded: disk or machine are too slow")
+                notices.append(
+                    f"{format_count(n_new, 'picture')} of the {self._stem} camera not recorded: disk or machine are too slow"
+                )
             notices += [done.describe_end() for done in self._finishing if done.is_closed]
             self._finishing = [waiting for waiting in self._finishing if not waiting.is_closed]
             return notices

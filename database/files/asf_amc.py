@@ -15,6 +15,7 @@ import numpy as np
 from config.arrays import Floats
 from config.errors import FileFormatError
 from config.text import read_text
+from config.words import format_count
 from database.files.source_motion import RATES_HZ, SourceMotion
 from database.geometry.rotations import matrix_from_euler
 
@@ -146,7 +147,9 @@ def _sort_parents_first(path: Path, bones: list[AsfBone], parent_of: dict[str, s
             named[name].parent = ordered.index(parent)
             ordered.append(named[name])
     if len(ordered) != len(bones):
-        raise FileFormatError(f"{path}: {len(bones) - len(ordered)} bones do not hang on the root; correct :hierarchy")
+        raise FileFormatError(
+            f"{path}: {format_count(len(bones) - len(ordered), 'bone does', 'bones do')} not hang on the root; correct :hierarchy"
+        )
     return tuple(ordered)
 
 
@@ -332,7 +335,9 @@ def _read_values_by_line(path: Path, body: bytes, first_line: int, counts: dict[
         elif words[0] not in counts:
             raise FileFormatError(f"{where}: bone {words[0]!r} is not in the skeleton; is this the .asf of another subject?")
         elif len(words) - 1 != counts[words[0]]:
-            raise FileFormatError(f"{where}: {words[0]} takes {counts[words[0]]} values in the skeleton, found {len(words) - 1}")
+            raise FileFormatError(
+                f"{where}: {words[0]} takes {format_count(counts[words[0]], 'value')} in the skeleton, found {len(words) - 1}"
+            )
         elif not frames or words[0] in frames[-1]:
             raise FileFormatError(f"{where}: {words[0]} comes twice in a frame or before the first frame number")
         else:

@@ -19,7 +19,7 @@ import numpy as np
 from config.arrays import Floats
 from config.joints import JOINT_INDEX, JOINTS, N_JOINTS, PARENTS
 from database.files.source_motion import SourceMotion, SourcePoses, compute_rest_pose
-from database.geometry.rotations import rotation_between
+from database.geometry.rotations import find_nearest_rotation, rotation_between
 from database.geometry.skeleton import MIDDLE_OF_RANGE_RAD, REFERENCE
 
 FORWARD_FOOT = np.array([0.0, -0.3, 0.95])
@@ -216,7 +216,7 @@ def _find_limb_axes(
     """
     G, p = found
     name, child = JOINTS[joint], find_main_child(source, joint)
-    usual = _project_to_rotation((np.swapaxes(G, 1, 2) @ above).mean(axis=0))
+    usual = find_nearest_rotation((np.swapaxes(G, 1, 2) @ above).mean(axis=0))
     bone, ours, across = np.zeros(3), _find_usual_direction(name), np.array([1.0, 0.0, 0.0])
     if child >= 0:
         bone = _average_directions(G, p[child] - p[joint])
@@ -266,7 +266,7 @@ def _find_swung_axes(G: Floats, usual: Floats, ours: Floats, bone: Floats) -> Fl
     total = np.zeros((3, 3))
     for theirs, middle in zip(G, usual, strict=True):
         total += theirs.T @ rotation_between(middle @ ours, theirs @ bone) @ middle
-    B = _project_to_rotation(total)
+    B = find_nearest_rotation(total)
     return np.asarray(rotation_between(B @ ours, bone) @ B)
 
 
@@ -294,12 +294,6 @@ def _frame_from_two(first: Floats, second: Floats) -> Floats:
     y = second - x * (x @ second)
     y = y / np.linalg.norm(y)
     return np.stack([x, y, np.cross(x, y)], axis=1)
-
-
-def _project_to_rotation(matrix: Floats) -> Floats:
-    """Return the rotation nearest to a matrix, (3, 3)."""
-    U, _, V = np.linalg.svd(matrix)
-    return np.asarray(U @ np.diag([1.0, 1.0, np.linalg.det(U @ V)]) @ V)
 
 
 def _round_to_axes(rotation: Floats, near: float) -> Floats:

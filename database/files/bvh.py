@@ -16,6 +16,7 @@ import numpy as np
 from config.arrays import Floats
 from config.errors import FileFormatError
 from config.text import read_text
+from config.words import format_count
 from database.files.source_motion import RATES_HZ, SourceMotion
 from database.geometry.rotations import matrix_from_euler
 
@@ -181,7 +182,9 @@ def _read_motion_header(path: Path, lines: list[str], line: int) -> _Header:
     except (KeyError, ValueError) as error:
         raise FileFormatError(f"{path}, line {line}: expected 'Frames: count' and 'Frame Time: seconds' after MOTION") from error
     if n_frames < 1 or not (seconds > 0 and math.isfinite(seconds)):
-        raise FileFormatError(f"{path}, line {line}: {n_frames} frames of {seconds} s; expected one or more, above 0 s")
+        raise FileFormatError(
+            f"{path}, line {line}: {format_count(n_frames, 'frame')} of {seconds} s; expected one or more, above 0 s"
+        )
     fps, notes = _find_likely_rate(printed)
     return _Header(n_frames, fps, line, notes)
 
@@ -237,7 +240,10 @@ def _read_rows(path: Path, lines: list[str], header: _Header, n_channels: int) -
         words = (text.replace(",", ".") if commas else text).split()
         is_last = number == numbered[-1][0]
         if is_last and rows and len(words) < n_channels:
-            notes.append(f"line {number}: the last frame is cut short and left out; {len(rows)} frames remain")
+            notes.append(
+                f"line {number}: the last frame is cut short and left out; "
+                f"{format_count(len(rows), 'frame remains', 'frames remain')}"
+            )
         else:
             rows.append(_parse_frame(f"{path}, line {number}", words, n_channels))
     n_read = len(rows) + len(notes)

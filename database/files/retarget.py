@@ -18,6 +18,7 @@ import numpy as np
 
 from config.arrays import Floats
 from config.joints import JOINT_INDEX, JOINTS, N_JOINTS, PARENTS
+from config.words import format_count
 from database.clips import Clip, clip_from_local
 from database.files.axes import JointMapping, find_joint_axes
 from database.files.lengths import build_skeleton, find_metres_per_unit, find_offset_joints
@@ -83,7 +84,8 @@ class ImportedMotion:
             worst = f"joints off by up to {1e3 * self.residual.worst_m:.0f} mm ({self.residual.joint}), {turned}"
         clip = self.clip
         return [
-            f"{clip.n_frames} frames at {clip.fps:g} Hz, {clip.skeleton.height_m:.2f} m tall, {self.found}; {worst}",
+            f"{format_count(clip.n_frames, 'frame')} at {clip.fps:g} Hz, {clip.skeleton.height_m:.2f} m tall, {self.found}; "
+            f"{worst}",
             *self.notes,
         ]
 

@@ -154,6 +154,19 @@ def rotation_between(source: ArrayLike, target: ArrayLike) -> Floats:
         if cosine > 0:
             return np.eye(3)
         # Opposite directions: pi about any perpendicular axis.
-        axis = np.cross(a, np.eye(3)[int(np.argmin(np.abs(a)))])
-        return matrix_from_rotvec(np.pi * axis / np.linalg.norm(axis))
+        return matrix_from_rotvec(np.pi * compute_tangents(a)[0])
     return matrix_from_rotvec(axis / sine * np.arctan2(sine, cosine))
+
+
+def compute_tangents(up: Floats) -> Floats:
+    """Return two unit vectors orthogonal to a unit vector and to each other, (2, 3)."""
+    first = np.eye(3)[int(np.argmin(np.abs(up)))]
+    first = first - up * (up @ first)
+    first = first / np.linalg.norm(first)
+    return np.stack([first, np.cross(up, first)])
+
+
+def find_nearest_rotation(matrix: Floats) -> Floats:
+    """Return the rotation nearest to a matrix; of a sum of rotations, the one nearest to them all, (3, 3) -> (3, 3)."""
+    U, _, Vt = np.linalg.svd(matrix)
+    return np.asarray(U @ np.diag([1.0, 1.0, np.linalg.det(U @ Vt)]) @ Vt)

@@ -13,6 +13,7 @@ import numpy as np
 
 from config.arrays import Bools, Floats
 from config.errors import FileFormatError
+from config.words import format_count
 from database.files.source_motion import read_file_bytes
 from database.marker_files.checks import check_rate_hz, find_unit_m, strip_subjects
 
@@ -214,7 +215,7 @@ def read_frames(path: Path, content: C3dContent) -> Floats:
     n_stored = max(len(content.data) - max(first_byte, 0), 0) // (size * max(n_words, 1)) if first_byte >= BLOCK else 0
     n_frames = _count_frames(content, n_stored)
     if not 1 <= n_frames <= n_stored:
-        found = f"{n_points} points, {n_stored} of {n_frames} frames"
+        found = f"{format_count(n_points, 'point')}, {n_stored} of {format_count(n_frames, 'frame')}"
         raise FileFormatError(f"{path}: no points, or cut short; expected whole frames of points, got {found}: export it again")
     raw = content.data[first_byte : first_byte + n_frames * n_words * size]
     numbers = content.floats(raw) if size == 4 else np.frombuffer(raw, f"{content.order}i2").astype(float)

@@ -10,6 +10,7 @@ import numpy as np
 from config.arrays import Bools, Floats
 from config.errors import FileFormatError
 from config.text import read_lines
+from config.words import format_count
 from database.marker_files.checks import RATES_HZ, check_rate_hz, find_unit_m, strip_subjects
 
 logger = logging.getLogger(__name__)
@@ -121,12 +122,16 @@ def _parse_rows(table: _Table) -> Floats:
         cells = (line.replace(",", ".") if commas else line).rstrip().split("\t" if tabs else None)
         where = f"{table.path}:{number}"
         if len(cells) > n_cells:
-            raise FileFormatError(f"{where}: a value in column {n_cells + 1}, but the names are of {len(table.labels)} markers")
+            raise FileFormatError(
+                f"{where}: a value in column {n_cells + 1}, but the names are of {format_count(len(table.labels), 'marker')}"
+            )
         if len(cells) < n_cells and ((len(cells) - 2) % 3 or not tabs):  # cut short; blank cells come in threes
             if row and row == len(body) - 1:
                 logger.warning("%s: the last row is cut short and left out; %d rows remain", where, row)
                 return values[:row]
-            raise FileFormatError(f"{where}: {len(cells)} columns; expected {n_cells}, frame, time and three for each marker")
+            raise FileFormatError(
+                f"{where}: {format_count(len(cells), 'column')}; expected {n_cells}, frame, time and three for each marker"
+            )
         values[row, : len(cells) - 1] = _parse_cells(table, where, cells[1:])
     n_frames = table.fields.get("numframes", "")
     if n_frames.isdigit() and int(n_frames) > len(body):

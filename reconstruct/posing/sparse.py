@@ -15,6 +15,7 @@ import numpy as np
 from calibration.world import UP
 from config.arrays import Floats
 from database.geometry.kinematics import compute_forward_kinematics, compute_markers_and_jacobian
+from database.geometry.rotations import find_nearest_rotation
 from database.geometry.skeleton import Skeleton
 from reconstruct.constraints import Constraints
 from reconstruct.models.local.model import DOFS, FULL, LocalModel
@@ -163,8 +164,7 @@ class SparsePoser:
         middle, target = w @ x / w.sum(), w @ y / w.sum()
         B = np.einsum("p,pi,pj->ij", w, y - target, x - middle)
         B += np.outer(UP, self.model.up_mean / self.model.up_sigma**2)
-        U, _, V = np.linalg.svd(B)
-        R = np.asarray(U @ np.diag([1.0, 1.0, np.linalg.det(U @ V)]) @ V)
+        R = find_nearest_rotation(B)
         if np.isfinite(constraints.root.sigma_rad):
             R = constraints.root.rotation
         return PoseStart(now.joints, R, target - R @ middle)

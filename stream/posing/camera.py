@@ -20,6 +20,7 @@ from calibration.camera import Camera
 from calibration.placement import intrinsics_from_fov, make_camera_looking_at
 from config.arrays import Floats
 from config.joints import JOINT_INDEX
+from config.words import format_count
 from database.geometry.rotations import matrix_from_rotvec, rotvec_from_matrix
 from stream.posing.document import ImagePoint, PictureView, PosingError
 from stream.posing.picture import find_picture_camera
@@ -168,7 +169,10 @@ def _check_clicks(image_px: Floats, picture: PictureView, least: int) -> None:
     """Raise PosingError for clicks that are too few or at one place."""
     if len(image_px) < least:
         fewer = f"; or {MIN_KNOWN} for the pose as it stands, with 'Keep its lens'" if least > MIN_KNOWN else ""
-        raise PosingError(f"{len(image_px)} joints are clicked in the picture; a camera needs {least} or more{fewer}")
+        raise PosingError(
+            f"{format_count(len(image_px), 'joint is', 'joints are')} clicked in the picture; a camera needs {least} or "
+            f"more{fewer}"
+        )
     if _compute_extent(image_px) < MIN_EXTENT * max(picture.size):
         raise PosingError("the clicked joints are all at one place of the picture; click each joint where it is seen")
 

@@ -82,6 +82,11 @@ class Relay:
         """Number of browsers that are connected."""
         return len(self._mailboxes)
 
+    @property
+    def has_heard(self) -> bool:
+        """Whether any message of the stream has come."""
+        return bool(self._last)
+
     async def open(self, host: str, port: int) -> int:
         """Listen; return the port, a free one for 0. Raises RelayError."""
         try:

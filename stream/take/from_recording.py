@@ -15,6 +15,7 @@ from config.errors import FileFormatError
 from config.joints import JOINT_INDEX, JOINTS, N_JOINTS, PARENTS
 from config.markers import MarkerSet
 from config.settings import CAMERA_NAMES
+from config.words import format_count
 from database.contacts import CONTACT_JOINTS
 from database.geometry.kinematics import charted_from_local
 from database.geometry.rotations import matrix_from_quaternion
@@ -82,9 +83,8 @@ def read_longest_motion(recording: Recording, progress: Progress = lambda done, 
         source=recording.file.name,
     )
     subject = subject_from_message(skeleton)
-    note = "; ".join(
-        text for text in (_format_left_out(runs, messages), f"{n_damaged} poses are damaged" * (n_damaged > 0)) if text
-    )
+    damaged = f"{format_count(n_damaged, 'pose is', 'poses are')} damaged" if n_damaged else ""
+    note = "; ".join(text for text in (_format_left_out(runs, messages), damaged) if text)
     forces = forces_from_messages(messages, skeleton.mass_kg)
     props = tuple(_read_prop(reading) for reading in skeleton.props)
     return RecordedMotion(subject, convert_poses(messages, skeleton), skeleton.markers, info, note, forces, props)

@@ -95,6 +95,11 @@ class App:
         return len(self.server.get_clients())
 
     @property
+    def has_heard(self) -> bool:
+        """Whether there is something to show: of a stream, any message."""
+        return self._live is None or self._live.heard
+
+    @property
     def _late(self) -> bool:
         """Whether the page is to leave the machine to the reconstruction."""
         return self._live is not None and self._live.late and not self._live.is_silent(now_ns())

@@ -38,6 +38,7 @@ class LiveFeed:
         keep_s: length of the stream that is kept [s].
         keys: keys as in the settings.
         offset_ns: the publisher's clock less ours, 0 on one machine; set it once it is known.
+        heard: whether any message has come.
         late: whether frames come faster than they can be solved, as the last status says.
     """
 
@@ -48,7 +49,7 @@ class LiveFeed:
         self.track = self._next = ViewerTrack(address, PoseHistory(keep_s))
         self._t_pose_ns: int | None = None
         self.offset_ns = 0
-        self.late = False
+        self.heard = self.late = False
 
     @property
     def tracks(self) -> Sequence[ViewerTrack]:
@@ -77,6 +78,7 @@ class LiveFeed:
 
     def add(self, message: Message, now_ns: int) -> bool:
         """Add one message to the track of its session; return whether its pose is the first of a new session."""
+        self.heard = True
         if isinstance(message, SkeletonMessage):
             self._skeleton = message
             self._next.add(message, 0)

@@ -6,6 +6,7 @@ from html import escape
 
 import numpy as np
 
+from config.words import format_count
 from reconstruct.pose import TrackingState
 from stream.protocol.messages import PoseMessage
 from stream.viewer.history import SILENT, StateSpan
@@ -99,7 +100,7 @@ def _format_visibility_html(track: ViewerTrack, pose: PoseMessage | None) -> str
     seeing = {camera for marker in pose.markers for camera in marker.cameras}
     names = track.camera_names
     blind = [name for camera, name in enumerate(names) if camera not in seeing]
-    cameras = f"{len(seeing)} of {len(names)} cameras" if names else f"{len(seeing)} cameras"
+    cameras = f"{len(seeing)} of {len(names)} cameras" if names else format_count(len(seeing), "camera")
     without = f" (not {', '.join(blind)})" if len(blind) < len(seeing) and blind else ""
     counts = Counter(len(marker.cameras) for marker in pose.markers)
     markers = ", ".join(f"{counts[n]} by {n or 'none'}" for n in sorted(counts, reverse=True))

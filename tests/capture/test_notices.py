@@ -15,7 +15,7 @@ def test_a_few_notices_of_a_kind_a_minute_and_the_others_counted() -> None:
     assert notices.add("lost", "lost again", PERIOD_NS)
     assert notices.fetch() == ["lost again (and 4 times more in between)"]
     assert not notices.add("lost", "lost", PERIOD_NS + 1)
-    assert notices.add("lost", "lost", PERIOD_NS + S) and notices.fetch() == ["lost (and 1 times more in between)"]
+    assert notices.add("lost", "lost", PERIOD_NS + S) and notices.fetch() == ["lost (and 1 time more in between)"]
 
 
 def test_memory_stays_flat_while_nobody_fetches() -> None:

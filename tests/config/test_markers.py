@@ -57,7 +57,7 @@ def test_a_file_becomes_arrays(tmp_path: Path) -> None:
         ('[x]\njoint = "hips"\noffset_m = [1, 2]\n', "offset_m must be three numbers"),
         ('[x]\njoint = "hips"\noffset_m = [80, 0, 0]\n', "offset_m is 80 m from its joint; offsets are in metres"),
         ('[x]\njoint = "hips"\noffset_m = [nan, 0, 0]\n', "offset_m is nan m"),
-        ('[x]\njoint = "hips"\ntorso = true\n', "1 markers have torso = true, at least 3 are needed"),
+        ('[x]\njoint = "hips"\ntorso = true\n', "1 marker has torso = true, at least 3 are needed"),
         ("[x\n", "not valid TOML"),
     ],
 )

@@ -159,6 +159,7 @@ def _run_all(
     progress(0, len(todo), "")
     try:
         with open_workers(plan) as workers:
+            workers.listen(token, lambda line: progress(n_done, len(todo), line))
             run = _Run(job, workers, versions, token, tell, send, failed=failed)
             for wave in ([t for t in todo if t.kind == FIRST], [t for t in todo if t.kind != FIRST]):
                 if send:

@@ -20,7 +20,8 @@ from tools.batch.record import TOKEN, InputFile, compute_digest, hash_files, lis
 from tools.batch.send import SentFiles, place_inputs
 from tools.batch.task import REPORT, BatchTask
 from tools.cli import run_application
-from tools.cluster import find_worker_address, list_own_versions
+from tools.cluster import find_worker_address, list_own_versions, send_line
+from tools.progress import tell_progress_to
 
 MAX_LINES: Final = 60
 _ONE: Final = threading.Lock()  # what a command prints is caught for the whole process
@@ -68,7 +69,7 @@ def run_task(task: BatchTask, out: str, token: str, versions: Mapping[str, str],
         versions: versions on the machine that asks.
         sent: the inputs, where they are not in a folder that both share: the results then go back with the outcome.
     """
-    with _ONE:
+    with _ONE, tell_progress_to(lambda line: send_line(token, f"{task.name}: {line}")):
         worker = find_worker_address()
         mine = list_own_versions()
         other = [name for name in mine if versions.get(name) != mine[name]]

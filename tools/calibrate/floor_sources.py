@@ -23,6 +23,7 @@ from config.errors import CalibrationError, DuocapError, SourceError
 from config.markers import MarkerSet
 from config.settings import Settings
 from config.units import NS_PER_S
+from config.words import format_count
 from tools.calibrate.board.found import BoardSearch, Size, find_image_size
 from tools.calibrate.board.sources import BoardSpec, search_board
 from tools.calibrate.board.stills import PictureSets, decode_image, search_stills
@@ -255,4 +256,6 @@ def check_floor_cameras(rig: Rig, sources: Sequence[str], by: str) -> None:
         raise DuocapError(f"one camera measures no depth, which --by {by} takes; give both cameras, or use --by board")
     if n != len(rig) and (n > 1 or by != "board"):
         names = ", ".join(camera.name for camera in rig.cameras)
-        raise DuocapError(f"{n} cameras are given, the rig has {len(rig)}: {names}; give those, in this order")
+        raise DuocapError(
+            f"{format_count(n, 'camera is', 'cameras are')} given, the rig has {len(rig)}: {names}; give those, in this order"
+        )

@@ -13,6 +13,7 @@ from calibration.world import place_rig_in_world
 from capture.packets import Views
 from config.errors import CalibrationError
 from config.settings import Settings
+from config.words import format_count
 from database.store import PoseDatabase
 from reconstruct.pipeline import Pipeline
 from reconstruct.pose import TrackingState
@@ -38,7 +39,11 @@ class MotionRefinement:
     def lines(self) -> list[str]:
         """Return in words how the movement changed the subject."""
         n, share = self.refined.n_frames, f"{self.tracked:.0%} tracked"
-        said = f"refined over {n} frames of movement" if self.kept else f"{n} frames of movement change nothing"
+        said = (
+            f"refined over {format_count(n, 'frame')} of movement"
+            if self.kept
+            else f"{format_count(n, 'frame')} of movement changed nothing"
+        )
         return [f"{said} ({share})", f"  what bent: {', '.join(self.refined.bent)}"]
 
 

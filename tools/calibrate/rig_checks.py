@@ -11,6 +11,7 @@ from calibration.quality.report import Finding, Grade
 from calibration.solve.solution import RigSolution
 from config.arrays import Floats
 from config.errors import CalibrationError, FileFormatError
+from config.words import format_count
 
 TAPE_M, TAPE_SHARE = 0.006, 0.02  # how well a baseline is known by tape: nobody sees where in a lens its centre is
 WORTH_TELLING = 0.005
@@ -25,7 +26,7 @@ def read_intrinsics(files: Sequence[Path], names: Sequence[str]) -> tuple[Camera
         if len(files) != len(names):
             which = "two cameras; give one rig, or one file a camera, left first"
             which = which if len(names) == 2 else f"{len(names)} cameras; give one rig, or one file a camera, in their order"
-            raise CalibrationError(f"{len(files)} files of --intrinsics for {which}")
+            raise CalibrationError(f"{format_count(len(files), 'file')} of --intrinsics for {which}")
         return tuple(read_rig(file).cameras[0] for file in files)
     cameras = read_rig(files[0]).cameras
     by_name = {camera.name: camera for camera in cameras}
@@ -33,7 +34,8 @@ def read_intrinsics(files: Sequence[Path], names: Sequence[str]) -> tuple[Camera
         return tuple(by_name[name] for name in names)
     if len(cameras) != len(names):
         raise CalibrationError(
-            f"{files[0]}: holds {len(cameras)} cameras, {len(names)} are to be calibrated; give a rig of the same ones, or one "
+            f"{files[0]}: holds {format_count(len(cameras), 'camera')}, {format_count(len(names), 'is', 'are')} to be "
+            "calibrated; give a rig of the same ones, or one "
             "file a camera"
         )
     return cameras

@@ -21,6 +21,7 @@ from config.arrays import Floats
 from config.errors import CalibrationError
 from config.markers import MarkerSet
 from config.settings import Settings
+from config.words import format_count
 from database.standing import compute_standing_rotvec
 from database.store import PoseDatabase
 from tools.calibrate.landmarks import average_landmark_tpose
@@ -192,7 +193,7 @@ def format_subject(result: SubjectResult) -> list[str]:
     frames = int(result.report.figures["frames"])
     head = (
         f"{result.subject.name}: skeleton {result.subject.skeleton.height_m:.2f} m high, "
-        f"{int(fit.seen.sum())} of {len(fit.seen)} markers, {frames} frames"
+        f"{int(fit.seen.sum())} of {len(fit.seen)} markers, {format_count(frames, 'frame')}"
     )
     slopes = {tpose.slope_deg for tpose in result.asked.tposes} - {0.0}
     poses = [f"the arms are taken to point {-slope:.0f} degrees below level" for slope in sorted(slopes)]

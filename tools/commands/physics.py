@@ -8,6 +8,7 @@ import typer
 
 from config.errors import DuocapError
 from config.settings import Settings
+from config.words import format_count
 from reconstruct.models.physics.anthropometry import Anthropometry
 from tools.arguments import check_folders, check_suffix
 from tools.commands.declaration import InProject, add_settings_options
@@ -125,7 +126,7 @@ def forces(settings: Settings, options: PhysicsForcesOptions) -> None:
             draw = partial(plot_forces, found=found)
         if options.plot is not None:
             draw(options.plot, title=read.name)
-    typer.echo("\n".join((*lines, f"{options.out}: {n_rows} rows")))
+    typer.echo("\n".join((*lines, f"{options.out}: {format_count(n_rows, 'row')}")))
     print_warnings(warnings)
     if options.plot is not None:
         typer.echo(f"{options.plot}: drawn")

@@ -15,6 +15,7 @@ import tomli_w
 
 from config.errors import DatabaseError, describe_reason
 from config.files import write_atomically
+from config.words import format_count
 from database.default import find_default_database_path, open_default_database
 from database.parts import FOLDER
 from database.store import PoseDatabase, Progress, open_database
@@ -133,7 +134,7 @@ def remove_database(name: str) -> list[str]:
             n_bytes += entry.stat().st_size
             shutil.rmtree(entry) if entry.is_dir() else entry.unlink()
         if archives:
-            lines.append(f"removed {len(archives)} files it was made of ({n_bytes / 1e6:.1f} MB, {folder})")
+            lines.append(f"removed {format_count(len(archives), 'file')} it was made of ({n_bytes / 1e6:.1f} MB, {folder})")
     except OSError as error:
         raise DatabaseError(f"{path}: cannot be removed ({describe_reason(error)}); is a run using it?") from error
     return [*lines, "the built-in motions are the default again"] if was_chosen else lines

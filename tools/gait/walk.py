@@ -8,6 +8,7 @@ import numpy as np
 
 from config.errors import DuocapError
 from config.files import write_atomically
+from config.words import format_count
 from stream.export.c3d import write_c3d
 from stream.export.events import GaitEvent
 from tools.gait.events import compute_feet_motion, find_gait_events
@@ -46,7 +47,8 @@ def measure_gait(motion: PhysicalMotion) -> Gait:
         both += [report.both_s] * len(report.steps)
     if not np.isfinite([step.step_s for step in steps]).any():
         raise DuocapError(
-            f"{motion.name}: no steps in {len(motion.take)} frames; expected somebody who walks, one foot after the other"
+            f"{motion.name}: no steps in {format_count(len(motion.take), 'frame')}; expected somebody who walks, one foot "
+            "after the other"
         )
     known = [seconds for seconds in both if np.isfinite(seconds)]
     report = GaitReport(tuple(steps), float(np.median(belts)), float(np.median(known)) if known else np.nan)
@@ -57,6 +59,6 @@ def write_gait(file: Path, motion: PhysicalMotion, found: Gait) -> str:
     """Write the steps to a .csv or the take with its events to a .c3d; return a line of text on it."""
     if file.suffix.lower() == ".c3d":
         write_c3d(file, motion.take, found.events)
-        return f"{file}: {len(motion.take)} frames, {len(found.events)} events"
+        return f"{file}: {format_count(len(motion.take), 'frame')}, {format_count(len(found.events), 'event')}"
     write_atomically(file, format_steps_csv(found.report))
-    return f"{file}: {len(found.report.steps)} steps"
+    return f"{file}: {format_count(len(found.report.steps), 'step')}"

@@ -11,6 +11,7 @@ from capture.process.board_detection import BoardInbox
 from capture.process.board_watch import open_board_watch, open_null_detector
 from capture.process.plan import CameraPlan
 from config.settings import Settings
+from config.words import format_count
 from reconstruct.process.inbox import Inbox
 from stream.guidance.page import GuidePage
 from tools.calibrate.rig import RigTask, calibrate_moments
@@ -77,7 +78,7 @@ def calibrate_live(
 
     def collect(page: GuidePage | None) -> tuple[CollectedViews, str]:
         collected = _collect_views(plans, sources, task.board, page, tell, stills)
-        return collected, f"with {len(collected.moments)} views"
+        return collected, f"with {format_count(len(collected.moments), 'view')}"
 
     def finish(collected: CollectedViews, progress: Progress) -> GuideOutcome:
         lines: list[str] = []

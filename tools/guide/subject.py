@@ -10,6 +10,7 @@ from capture.clock import now_ns
 from capture.packets import Views
 from config.errors import CalibrationError, DuocapError
 from config.settings import Settings
+from config.words import format_count
 from reconstruct.process.inbox import Inbox
 from stream.guidance.page import GuidePage
 from tools.calibrate.outcome import choose_report_picture, print_report
@@ -88,7 +89,7 @@ def calibrate_subject_live(
         finally:
             show.close()
             inbox.close()
-        return pairs, f"with {len(pairs)} views of the T-pose"
+        return pairs, f"with {format_count(len(pairs), 'view')} of the T-pose"
 
     def finish(pairs: list[Views], progress: Progress) -> GuideOutcome:
         result = fit_subject_to_pairs(task.name, pairs, rig, task.markers, task.database, settings, task.known)

@@ -12,6 +12,7 @@ from scipy.interpolate import PchipInterpolator
 from config.arrays import Bools, Floats
 from config.errors import DuocapError
 from config.joints import JOINT_INDEX, JOINTS
+from config.words import format_count
 from database.files.cleaning import clean_clip
 from database.files.read import SUFFIXES, read_clip
 from database.geometry.rotations import matrix_from_quaternion, quaternion_from_matrix, rotation_about
@@ -211,7 +212,9 @@ def _build_problem(task: AnimateTask, files: MotionFiles, learned: ForceField) -
     script = task.script
     n = round(script.seconds * script.fps) + 1
     if n < MIN_FRAMES:
-        raise DuocapError(f"{script.file}: {n} frames are too few for a motion; give more seconds, or a higher fps")
+        raise DuocapError(
+            f"{script.file}: {format_count(n, 'frame is', 'frames are')} too few for a motion; give more seconds, or a higher fps"
+        )
     skeleton = files[script.keys[0].file].skeleton
     body = build_body(skeleton, files[script.keys[0].file].mass_kg)
     units = compute_units(body)
@@ -342,7 +345,7 @@ def format_animation(made: Animation) -> list[str]:
     n, n_keys = made.problem.n_frames, len(made.problem.keys)
     spent = f"initialised in {made.seconds[0]:.1f} s, synthesised in {made.seconds[1]:.1f} s of processor time"
     slower = "" if made.tempo == 1.0 else f", {made.tempo:.2f} times as fast as the script"
-    lines = [f"{n} frames, {n_keys} keys{slower}; {spent}"]
+    lines = [f"{n} frames, {format_count(n_keys, 'key')}{slower}; {spent}"]
     lines.append(f"{'':<38} {'without':>8} {'with physics':>13}")
     for name, scale, key, form in rows:
         values = [scale * getattr(figures, key) for figures in (before, after)]

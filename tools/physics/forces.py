@@ -12,6 +12,7 @@ from config.errors import DuocapError, FileFormatError, describe_reason
 from config.files import write_atomically
 from config.joints import JOINTS
 from config.text import read_lines
+from config.words import format_count
 from reconstruct.models.physics.anthropometry import Anthropometry
 from reconstruct.models.physics.body import Body, build_body, estimate_stature_m
 from reconstruct.models.physics.contacts import N_FEET, N_PARTS, PART_NAMES, compute_part_positions, fit_ground
@@ -125,7 +126,10 @@ def read_contacts(file: Path, motion: PhysicalMotion) -> Bools:
     out = np.zeros((len(motion.take), N_FEET, N_PARTS), bool)
     kept = np.concatenate([np.arange(each.first, each.stop) for each in motion.ranges])
     if len(rows) not in (len(out), len(kept)):
-        raise FileFormatError(f"{file}: {len(rows)} rows for a motion of {len(out)} frames; give one row for every frame")
+        raise FileFormatError(
+            f"{file}: {format_count(len(rows), 'row')} for a motion of {format_count(len(out), 'frame')}; give one row for "
+            "every frame"
+        )
     out[kept if len(rows) == len(kept) else slice(None)] = flags.reshape(-1, N_FEET, N_PARTS)
     return out
 
@@ -244,7 +248,10 @@ def _format_airborne_contacts(found: StretchForces) -> list[str]:
     if n == 0:
         return []
     most = f"{PART_NAMES[worst]} up to {1e2 * high[:, worst].max():.0f} cm"
-    return [f"in {n} frames a contact is in the air ({most} above the ground); its force is as asked, not as it can be"]
+    return [
+        f"in {format_count(n, 'frame')} a contact is in the air ({most} above the ground); its force is as asked, not as it "
+        "can be"
+    ]
 
 
 def _compute_rms(values: Floats) -> float:

@@ -22,6 +22,7 @@ from config.errors import DuocapError
 from config.files import write_atomically
 from config.loading import format_settings
 from config.settings import CAMERA_NAMES, Settings
+from config.words import format_count
 from database.store import compute_poses_checksum, open_database
 from stream.recording.folders import make_session_folder
 from stream.recording.recorder import RecordingError
@@ -142,7 +143,7 @@ class SessionFolder:
             rate = n_bytes / seconds
             words.append(f"{format_time_left(shutil.disk_usage(self.folder).free / rate)} left on the disk" if rate > 0.0 else "")
         n_lost = sum(child.counts.get("unrecorded", 0) for child in cameras)
-        words.append(f"{n_lost} pictures not recorded" if n_lost else "")
+        words.append(f"{format_count(n_lost, 'picture')} not recorded" if n_lost else "")
         return f"recording {self.folder.name}: " + ", ".join(word for word in words if word)
 
 

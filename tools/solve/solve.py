@@ -15,6 +15,7 @@ from capture.packets import MarkerFrame
 from config.arrays import Bools, Floats, Ints
 from config.errors import FileFormatError
 from config.optical import LEAST_MARKERS
+from config.words import format_count
 from database.marker_files.points import OpticalPoints, read_points
 from database.store import PoseDatabase
 from reconstruct.offline.labels import assign_labels, compute_track_costs
@@ -84,7 +85,8 @@ def check_points(points: OpticalPoints) -> None:
     """Raise FileFormatError unless there is enough to solve."""
     if len(points) < LEAST_FRAMES or points.fps < LEAST_HZ:
         raise FileFormatError(
-            f"{points.file}: {len(points)} frames at {points.fps:g} Hz; expected a motion of at least {LEAST_FRAMES} frames at "
+            f"{points.file}: {format_count(len(points), 'frame')} at {points.fps:g} Hz; expected a motion of at least "
+            f"{LEAST_FRAMES} frames at "
             f"{LEAST_HZ:g} Hz"
         )
     seen = int((points.valid.mean(axis=0) > SELDOM).sum())

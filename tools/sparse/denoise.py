@@ -15,6 +15,7 @@ import numpy as np
 from config.arrays import Bools, Floats, Ints
 from config.errors import DuocapError
 from config.joints import JOINTS, N_JOINTS
+from config.words import format_count
 from database.geometry.skeleton import PARENT_ARRAY, REFERENCE
 from reconstruct.constraints import build_point_handles
 from reconstruct.models.sparse.body import normalise_bone_lengths
@@ -167,5 +168,5 @@ def _format_changes(before: Take, after: Take, rows: Ints, restored: RestoredPoi
         counts = joints.sum(axis=0)
         worst = np.argsort(-counts, kind="stable")[:5]
         named = ", ".join(f"{JOINTS[j + 1]} in {counts[j]}" for j in worst.tolist() if counts[j])
-        lines.append(f"single joints far from what the others tell, in {n_wild} frames: {named}")
+        lines.append(f"single joints far from what the others tell, in {format_count(n_wild, 'frame')}: {named}")
     return tuple(lines)

@@ -17,6 +17,7 @@ from capture.landmarks.weights import has_weights
 from capture.recording.recording import RecordingSpec
 from capture.recording.session import read_session_camera_names
 from config.errors import DuocapError
+from config.words import format_count
 from stream.guidance.page import GuidePage
 from stream.start.drawings import draw_board_guide
 from stream.start.form import FormButton, FormField, StepForm, Value
@@ -58,7 +59,10 @@ def calibrate_by_board(context: StepContext, values: dict[str, Value]) -> None:
     project, text = context.project, str(values.get("board") or _find_board_text(context.project))
     videos = [one.strip() for one in str(values.get("videos", "")).split(",") if one.strip()]
     if videos and len(videos) != len(project.cameras):
-        raise StepError(f"{len(videos)} videos of the board for {len(project.cameras)} cameras; give one for each, in order")
+        raise StepError(
+            f"{format_count(len(videos), 'video')} of the board for {format_count(len(project.cameras), 'camera')}; give one "
+            "for each, in order"
+        )
     out = project.folder / project.rig
     task = RigTask(board_from_text(text), out, choose_picture_file(out, None, False))
     if text != project.board:

@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from config.errors import DuocapError
+from config.words import format_count
 from database.builtin.catalog import make_builtin_clip
 from database.clips import Clip, find_runs, slice_clip
 from database.files.cleaning import clean_clip
@@ -108,7 +109,10 @@ def _find_clips(database: PoseDatabase, file: Path, patterns: Sequence[str]) -> 
         hits = [k for k, name in enumerate(database.clip_names) if fnmatchcase(name, pattern)]
         if not hits:
             names = ", ".join(database.clip_names[:4])
-            raise DuocapError(f"{file}: no clip {pattern!r} in it; its {database.n_clips} clips are {names}, ...")
+            raise DuocapError(
+                f"{file}: no clip {pattern!r} in it; it has {format_count(database.n_clips, 'clip')}: "
+                f"{names}{', ...' if database.n_clips > 4 else ''}"
+            )
         found += hits
     return sorted(set(found))
 

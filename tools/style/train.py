@@ -12,6 +12,7 @@ import numpy as np
 
 from calibration.quality.picture import LEFT, open_figure, save_figure
 from config.errors import DuocapError
+from config.words import format_count
 from reconstruct.models.style.features import RATE_HZ, TrainingPoses, build_training_poses, subsample_poses
 from reconstruct.models.style.file import StyleOrigin, write_style
 from reconstruct.models.style.learn.train import MIN_POSES, LearnOptions, fit_style
@@ -89,7 +90,8 @@ def _check_length(poses: TrainingPoses, sources: list[MotionSource]) -> None:
     if len(poses) < MIN_POSES:
         seconds, needed = sum(source.seconds for source in sources), (MIN_POSES + 2) / RATE_HZ
         raise DuocapError(
-            f"{len(poses)} poses in {seconds:.2f} s of motion are too few to learn a style from; expected {needed:.1f} s or more"
+            f"{format_count(len(poses), 'pose')} in {seconds:.2f} s of motion, too few to learn a style from; expected "
+            f"{needed:.1f} s or more"
         )
 
 

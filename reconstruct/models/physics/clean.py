@@ -11,6 +11,7 @@ import numpy as np
 
 from config.arrays import Bools, Floats
 from config.errors import DuocapError
+from config.words import format_count
 from database.clips import find_runs
 from reconstruct.models.physics.contacts import (
     ContactPlan,
@@ -83,7 +84,9 @@ def prepare_motion(dynamics: Dynamics, q: Floats, fps: float, options: CleanOpti
         options: options of cleaning.
     """
     if len(q) < LEAST_FRAMES:
-        raise DuocapError(f"a motion of {len(q)} frames is too short to be cleaned; give at least {LEAST_FRAMES} frames")
+        raise DuocapError(
+            f"a motion of {format_count(len(q), 'frame')} is too short to be cleaned; give at least {LEAST_FRAMES} frames"
+        )
     if not np.isfinite(q).all():
         raise DuocapError("the motion holds numbers that are not finite; give one without gaps")
     smooth = smooth_motion(dynamics.body.skeleton, q, fps).q

@@ -11,6 +11,7 @@ import numpy as np
 
 from config.arrays import Bools, Floats
 from config.errors import DuocapError
+from config.words import format_count
 from database.clips import find_runs
 from database.contacts import (
     FLOOR_PERCENTILE,
@@ -254,7 +255,9 @@ def spread_part_contacts(points: ContactPoints, parts: Bools) -> Bools:
 def check_parts(parts: Bools, n_frames: int) -> Bools:
     """Return given contacts, (N, 2, 3). Raises DuocapError: they are of another number of frames."""
     if parts.shape != (n_frames, N_FEET, N_PARTS):
-        raise DuocapError(f"contacts of {len(parts)} frames for a motion of {n_frames}; give one row for every frame")
+        raise DuocapError(
+            f"contacts of {format_count(len(parts), 'frame')} for a motion of {n_frames}; give one row for every frame"
+        )
     return parts
 
 

@@ -12,6 +12,7 @@ import numpy as np
 
 from config.arrays import Bools, Floats
 from config.errors import DuocapError
+from config.words import format_count
 from reconstruct.models.physics.contacts import (
     MIN_FRAMES,
     N_FEET,
@@ -98,7 +99,7 @@ def compute_contact_forces(dynamics: Dynamics, q: Floats, fps: float, options: F
         options: friction, contacts and smoothing.
     """
     if len(q) < MIN_FRAMES:
-        raise DuocapError(f"a motion of {len(q)} frames has no accelerations; give at least {MIN_FRAMES} frames")
+        raise DuocapError(f"a motion of {format_count(len(q), 'frame')} has no accelerations; give at least {MIN_FRAMES} frames")
     if not np.isfinite(q).all():
         raise DuocapError("the motion holds numbers that are not finite; give one without gaps")
     smooth = smooth_motion(dynamics.body.skeleton, q, fps, options.cutoff_hz)

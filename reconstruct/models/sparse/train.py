@@ -17,6 +17,7 @@ from scipy.cluster.vq import kmeans2
 
 from config.arrays import Floats, Ints, Singles
 from config.files import write_atomically
+from config.words import format_count
 from database.geometry.skeleton import Skeleton
 from reconstruct.models.sparse.body import BodyPoints, build_body_points
 from reconstruct.models.sparse.coding import code_poses
@@ -78,7 +79,10 @@ def train_pose_dictionary(
     options, tell = options or TrainOptions(), progress or (lambda done, total, what: None)
     sample = sample_poses(chunks(), options.learning.seed)
     if sample.n_poses < MIN_POSES:
-        raise SparseError(f"{sample.n_poses} poses are too few to learn a dictionary from; expected {MIN_POSES} or more")
+        raise SparseError(
+            f"{format_count(sample.n_poses, 'pose is', 'poses are')} too few to learn a dictionary from; expected "
+            f"{MIN_POSES} or more"
+        )
     if not np.isfinite(sample.rotvec).all():
         raise SparseError("the poses hold values that are no numbers; clean the motion before learning from it")
     body = build_body_points(skeleton)

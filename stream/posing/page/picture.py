@@ -13,6 +13,7 @@ from calibration.camera import Camera, check_camera
 from calibration.formats.rig_file import read_camera_file
 from config.arrays import Floats
 from config.errors import DuocapError
+from config.words import format_count
 from stream.posing.camera import (
     compute_fov_deg,
     fit_cameras_to_poses,
@@ -230,7 +231,7 @@ class PicturePart:
             return f"Click <b>{escape(PLACES.get(selected, selected))}</b> ({n} of {len(IN_TURN)}). N: it cannot be seen." + (
                 f" The body follows from the {FOLLOWS_FROM}th click on." if self._follows and n < FOLLOWS_FROM else ""
             )
-        return f"{n} joints are clicked. Drag a ball in the picture, or select a joint and click."
+        return f"{format_count(n, 'joint is', 'joints are')} clicked. Drag a ball in the picture, or select a joint and click."
 
     def _place(self, origin_m: Floats, direction: Floats) -> None:
         """Place the selected joint where a ray meets the picture, and go on to the next."""

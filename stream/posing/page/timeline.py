@@ -4,6 +4,7 @@ import logging
 from concurrent.futures import Future, ThreadPoolExecutor
 
 from config.errors import DuocapError
+from config.words import format_count
 from reconstruct.posing.protocol import Poser
 from stream.posing.document import Document, Keyframe
 from stream.posing.motion import Motion, solve_keyframe_motion
@@ -53,7 +54,7 @@ class Timeline:
             return self._fault
         n_keys = len(document.keys)
         if n_keys < 2:
-            return f"{n_keys} key{'' if n_keys == 1 else 's'}; two or more make a motion"
+            return f"{format_count(n_keys, 'key')}; two or more make a motion"
         if motion is None:
             return f"making the motion: {100 * self._progress[0] // max(self._progress[1], 1)} %"
         return f"{n_keys} keys, {motion.end_s - motion.begin_s:.2f} s"

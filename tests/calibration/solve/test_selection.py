@@ -50,8 +50,8 @@ def test_blurred_and_moving_views_are_left_out_by_name(pairs: list[BoardMoment])
     assert chosen.moments[0].views[0] is None and chosen.moments[0].views[1] is pairs[0].views[1]  # the right view of it is good
     assert chosen.moments[1].views[0] is None
     assert describe_selection(chosen) == [
-        "1 views left out that are blurred by more than 2.0 px (left00)",
-        "1 views left out that moved by more than 6 px while taken (left01)",
+        "1 view left out, blurred by more than 2.0 px (left00)",
+        "1 view left out, moved by more than 6 px while taken (left01)",
     ]
 
 
@@ -70,7 +70,7 @@ def test_of_nearly_the_same_views_the_sharpest_is_kept(pairs: list[BoardMoment])
     chosen = select_views([soft, apply_step, pairs[0], far, pairs[5]], SIZES, BOARD, 40)
     assert len(chosen.moments) == 3
     assert chosen.moments[0] is pairs[0] and chosen.moments[1] is far and chosen.moments[2] is pairs[5]
-    assert describe_selection(chosen) == ["2 views left out that are nearly the same as others"]
+    assert describe_selection(chosen) == ["2 views left out, nearly the same as others"]
 
 
 def shifted(view: BoardView | None, by_px: float) -> BoardView:
@@ -83,7 +83,7 @@ def test_few_corners_are_no_view(pairs: list[BoardMoment]) -> None:
     assert pairs[0].views[0] is not None
     chosen = select_views([BoardMoment((replace(pairs[0].views[0], seen=seen), None)), *pairs[1:9]], SIZES, BOARD)
     assert chosen.moments == tuple(pairs[1:9]) and chosen.rejected[0].reason is RejectReason.FEW_CORNERS
-    assert describe_selection(chosen) == ["1 views left out that show fewer than 8 corners (left00)"]
+    assert describe_selection(chosen) == ["1 view left out, with fewer than 8 corners (left00)"]
 
 
 def test_views_that_face_the_camera_alike_are_mixed_with_tilted_ones(pairs: list[BoardMoment]) -> None:

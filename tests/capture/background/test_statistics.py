@@ -29,7 +29,7 @@ def test_mean_and_deviation_by_hand() -> None:
 
 
 def test_too_few_images() -> None:
-    with pytest.raises(SourceError, match="1 frames without the performer"):
+    with pytest.raises(SourceError, match="1 frame without the performer"):
         learn_background([np.zeros((2, 2, 3), np.uint8)])
     with pytest.raises(SourceError, match="4 frames are too few"):
         estimate_background([np.zeros((2, 2, 3), np.uint8)] * 4)

@@ -261,7 +261,7 @@ def test_what_does_not_fit_the_queue_is_counted_and_told_and_never_waited_for(
     taker.record(str(tmp_path))
     for k in range(MAX_QUEUED + 7):
         taker.take(frame(k, compressed=limit == "pictures"), NO_BLOBS, 5)
-    assert taker.notices() == ["7 pictures of the left camera are not recorded: disk or machine are too slow"]
+    assert taker.notices() == ["7 pictures of the left camera not recorded: disk or machine are too slow"]
     assert taker.notices() == []
     taker.close()
     assert taker.notices() == [f"recorded {tmp_path / 'left.mkv'}: {MAX_QUEUED} pictures, 7 are not in it"]

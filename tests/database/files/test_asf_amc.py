@@ -109,7 +109,7 @@ def test_a_last_frame_cut_short_is_left_out_and_said(tmp_path: Path, caplog: pyt
     [
         (r"\n3\n", "\n3\nlfemur nan 0 0\n", "NaN"),
         (r"\nrtibia \S+", "\nrtibia inf", "NaN or infinity"),
-        (r"\nrtibia \S+", "\nrtibia 1 2", "takes 1 values"),
+        (r"\nrtibia \S+", "\nrtibia 1 2", "takes 1 value in"),
         (r"\nrtibia \S+", "\nrtibia x7", "expected numbers"),
         (r"\nrtibia ", "\ntail ", "not in the skeleton"),
     ],

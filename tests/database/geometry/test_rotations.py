@@ -57,6 +57,26 @@ def test_rotation_between_directions(a: np.ndarray, b: np.ndarray | None) -> Non
     assert np.linalg.det(R) == pytest.approx(1.0)
 
 
+@pytest.mark.filterwarnings("ignore:Optimal rotation")
+@few
+@given(hnp.arrays(float, (3, 3), elements=st.floats(-4, 4)))
+def test_the_nearest_rotation_agrees_with_scipy(matrix: np.ndarray) -> None:
+    nearest = rotations.find_nearest_rotation(matrix)
+    np.testing.assert_allclose(nearest @ nearest.T, np.eye(3), atol=1e-12)
+    assert np.linalg.det(nearest) == pytest.approx(1.0)
+    aligned = Rotation.align_vectors(matrix.T, np.eye(3))[0].as_matrix()  # also a mirroring matrix has a nearest rotation
+    assert np.linalg.norm(matrix - nearest) <= np.linalg.norm(matrix - aligned) + 1e-9
+
+
+@few
+@given(long)
+def test_tangents_are_right_handed_about_the_direction(direction: np.ndarray) -> None:
+    up = direction / np.linalg.norm(direction)
+    axes = np.vstack([rotations.compute_tangents(up), up])
+    np.testing.assert_allclose(axes @ axes.T, np.eye(3), atol=1e-12)
+    assert np.linalg.det(axes) == pytest.approx(1.0)
+
+
 def test_euler_angles_and_rotations_about_an_axis_agree_with_scipy() -> None:
     angles = np.random.default_rng(5).uniform(-3.0, 3.0, (4, 3))
     for axes in ("xyz", "zxy", "yx", "z"):

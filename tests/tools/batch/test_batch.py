@@ -13,9 +13,10 @@ from tests.support.clusters import ROOT, Cluster, kill_after
 from tests.support.commands import Result, duocap
 from tests.support.kept import Kept
 from tests.support.ports import free_address
+from tests.support.waiting import wait_until
 from tests.tools.commands.walked import Walked
 from tools.batch.record import DONE
-from tools.cluster import ClusterError, WorkerPlan, open_workers
+from tools.cluster import ClusterError, WorkerPlan, open_workers, send_line
 
 pytestmark = pytest.mark.slow
 Security = pytest.importorskip("distributed.security", reason="needs duocap[cluster]").Security
@@ -223,3 +224,14 @@ def test_who_cannot_work_is_told_in_a_line(kept: Kept, monkeypatch: pytest.Monke
     assert "has no workers; start some" in told(WorkerPlan(scheduler=Cluster(kept).address))
     monkeypatch.setattr("tools.cluster.has_dask", lambda: False)
     assert 'pip install "duocap[cluster]"' in told(WorkerPlan(2))
+
+
+def test_a_line_that_a_worker_sends_while_it_works_is_heard_by_who_asked() -> None:
+    heard = list[str]()
+    with open_workers(WorkerPlan(1)) as workers:
+        workers.listen("mine", heard.append)
+        for topic in ("another's", "mine"):
+            workers.submit(topic, send_line, topic, f"{topic}: 120 of 853")
+        assert [result for _, result in workers.results()] == [None, None]
+        wait_until(lambda: heard)
+    assert heard == ["mine: 120 of 853"]

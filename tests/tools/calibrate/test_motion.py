@@ -84,7 +84,7 @@ def test_a_refinement_that_is_not_borne_out_is_told_and_not_kept(stage: Stage, m
     assert movement.result.report.grade is Grade.POOR
     [line] = [line for line in movement.result.report.lines if "does not bear out" in line]
     assert "0.60 -> 1.20 times" in line and "--motion" in line
-    assert "change nothing" in movement.lines[0]
+    assert "changed nothing" in movement.lines[0]
 
 
 def test_frames_are_those_in_which_somebody_is_tracked(stage: Stage) -> None:

@@ -167,7 +167,7 @@ def test_the_board_is_handed_out_and_calibrated_with(monkeypatch: pytest.MonkeyP
         rig_step, "calibrate_live", lambda settings, sources, task, *rest: done.append((sources, task.board.text))
     )
     form = bench.press("board", board="chessboard:7x5:30", videos="a.avi")
-    assert "1 videos of the board for 2 cameras" in form.error
+    assert "1 video of the board for 2 cameras" in form.error
     bench.press("board", board="chessboard:7x5:30", videos="a.avi, b.avi")
     assert done == [(["a.avi", "b.avi"], "chessboard:7x5:30")] and bench.page.step == "performer"
     assert bench.context.project.board == "chessboard:7x5:30"

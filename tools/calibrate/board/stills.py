@@ -24,6 +24,7 @@ from config.arrays import Image
 from config.errors import SourceError
 from config.settings import CAMERA_NAMES
 from config.units import NS_PER_S
+from config.words import format_count
 from tools.calibrate.board.found import BoardlessPictures, BoardSearch, Size, find_image_size
 from tools.progress import Progress, ignore_progress
 
@@ -82,14 +83,18 @@ def _group_pictures(files: Sequence[Sequence[Path]], names: Sequence[str]) -> Pi
         alone = sum(sum(file is not None for file in moment) == 1 for moment in moments)
         sides = zip(("the left camera", "the right one"), files, strict=False)
         counts = ", ".join(
-            f"{len(each)} pictures of {side}" if k == 0 else f"{len(each)} of {side}" for k, (side, each) in enumerate(sides)
+            f"{format_count(len(each), 'picture')} of {side}" if k == 0 else f"{len(each)} of {side}"
+            for k, (side, each) in enumerate(sides)
         )
-        counts = counts if len(files) == 2 else f"{sum(map(len, files))} pictures of {len(files)} cameras"
-        return PictureSets(moments, (f"{counts}: {alone} have no partner of the same number",) if alone else ())
+        counts = counts if len(files) == 2 else f"{format_count(sum(map(len, files)), 'picture')} of {len(files)} cameras"
+        return PictureSets(
+            moments, (f"{counts}: {format_count(alone, 'has', 'have')} no partner of the same number",) if alone else ()
+        )
     for name, each in zip(names, files, strict=True):
         if len(each) != len(files[0]):
             raise SourceError(
-                f"{names[0]} has {len(files[0])} pictures and {name} {len(each)}, and their names share no numbers; give all "
+                f"{names[0]} has {format_count(len(files[0]), 'picture')} and {name} {len(each)}, and their names share no "
+                "numbers; give all "
                 "pictures of one moment the same number, such as left01.png and right01.png, or remove those without a partner"
             )
     return PictureSets(tuple(zip(*files, strict=True)))

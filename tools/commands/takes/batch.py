@@ -6,6 +6,7 @@ from typing import Annotated
 
 import typer
 
+from config.words import format_count
 from tools.commands.declaration import CommonOptions, InProject, add_settings_options
 from tools.commands.options import Scheduler, WorkerCount
 
@@ -52,7 +53,7 @@ def batch(common: CommonOptions, options: BatchOptions) -> None:
     n_failed, n_undone = result.count(FAILED), result.count(UNDONE)
     typer.echo(f"{result.count(DONE)} done, {result.n_run} of all run now, {n_failed} failed: {job.out / PAGE}")
     if result.lost:
-        raise DuocapError(f"{n_undone} of {len(result.rows)} tasks not run: {result.lost}")
+        raise DuocapError(f"{n_undone} of {format_count(len(result.rows), 'task')} not run: {result.lost}")
     if n_failed:
         again = "" if options.retry else "; --retry runs them again"
-        raise DuocapError(f"{n_failed} of {len(result.rows)} tasks failed{again}")
+        raise DuocapError(f"{n_failed} of {format_count(len(result.rows), 'task')} failed{again}")

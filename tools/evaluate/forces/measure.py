@@ -9,6 +9,7 @@ import numpy as np
 from calibration.subject.marker_motion import MarkerMotion, cut_to_held, read_marker_motion
 from config.arrays import Floats
 from config.errors import FileFormatError
+from config.words import format_count
 from reconstruct.models.physics.body import build_body
 from reconstruct.models.physics.clean import CleanOptions, clean_by_windows, prepare_motion
 from reconstruct.models.physics.contacts import compute_part_positions
@@ -127,7 +128,8 @@ def find_walk(folder: Path) -> WalkFiles:
     alone = len(markers) == 1 and not plates and markers[0].suffix.lower() == ".c3d"
     if not alone and (len(markers) != 1 or len(plates) != 1):
         raise FileFormatError(
-            f"{folder}: {len(markers)} files of markers (.c3d, .trc) and {len(plates)} of plates (.mot, .sto); expected one of "
+            f"{folder}: {format_count(len(markers), 'file')} of markers (.c3d, .trc) and {len(plates)} of plates (.mot, "
+            ".sto); expected one of "
             "each, or a .c3d that holds both"
         )
     return WalkFiles(markers[0], markers[0] if alone else plates[0])

@@ -8,6 +8,7 @@ from scipy.cluster.vq import kmeans2
 
 from config.arrays import Bools, Floats, Ints
 from config.errors import DuocapError
+from config.words import format_count
 from database.geometry.skeleton import Skeleton
 from reconstruct.models.physics.body import Body, build_body
 from reconstruct.models.physics.dynamics import N_TANGENT, Dynamics
@@ -79,7 +80,9 @@ def train_field(
     states, forces = [], []
     for k, motion in enumerate(motions):
         if len(motion.q) < MIN_FRAMES:
-            raise ForceFieldError(f"{motion.name}: {len(motion.q)} frames at {FPS:g} Hz are too few; give at least {MIN_FRAMES}")
+            raise ForceFieldError(
+                f"{motion.name}: {format_count(len(motion.q), 'frame')} at {FPS:g} Hz, too few; give at least {MIN_FRAMES}"
+            )
         s, u = compute_state_and_force(build_body(motion.skeleton, motion.mass_kg), motion.q, FPS)
         states.append(s)
         forces.append(u)

@@ -7,6 +7,7 @@ from typing import Literal, get_args
 import numpy as np
 
 from config.arrays import Bools, Floats
+from config.words import format_count
 from database.geometry.skeleton import Skeleton
 from reconstruct.models.style.features import N_FEATURES, N_STATIC, TrainingPoses
 from reconstruct.models.style.learn.active_set import choose_active_set
@@ -116,7 +117,7 @@ def _check_learning(poses: TrainingPoses, o: LearnOptions) -> None:
     """Raise StyleError for poses or options that no style can be learned with."""
     n = len(poses)
     if n < MIN_POSES:
-        raise StyleError(f"{n} poses are too few to learn a style from; give at least {MIN_POSES}")
+        raise StyleError(f"{format_count(n, 'pose is', 'poses are')} too few to learn a style from; give at least {MIN_POSES}")
     if n > MAX_POSES:
         raise StyleError(
             f"{n} poses are too many to learn a style from at once; give at most {MAX_POSES}, 500 do for most motions"

@@ -51,7 +51,7 @@ def test_pictures_of_three_cameras_belong_together_by_number(tmp_path: Path) -> 
     ]
     found = names(list_stills(folders))
     assert found[0] == ("1.png", "1.png", "") and found[2:4] == [("", "7.png", "7.png"), ("", "8.png", "8.png")]
-    assert list_stills(folders).words == ("9 pictures of 3 cameras: 1 have no partner of the same number",)
+    assert list_stills(folders).words == ("9 pictures of 3 cameras: 1 has no partner of the same number",)
 
 
 def test_order_decides_where_numbers_mean_nothing(tmp_path: Path) -> None:

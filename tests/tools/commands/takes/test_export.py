@@ -182,7 +182,7 @@ def csv_positions(file: Path) -> np.ndarray:
         ("walk.mcap", "such as `duocap export"),
         ("walk.mcap --out walk.usd", "its format is not told by its name"),
         ("walk.mcap --format usd", "--format usd: unknown"),
-        ("walk.mcap --format bvh --format trc --out a.bvh", "2 formats for 1 files"),
+        ("walk.mcap --format bvh --format trc --out a.bvh", "2 formats for 1 file;"),
         ("walk.mcap --out absent/a.bvh", "cannot be written"),
         ("walk.mcap --out a.bvh --from 3", "nothing is left from 3 s on; the recording is 1.98 s long"),
         ("walk.mcap --out a.bvh --out ./a.bvh", "a.bvh: would be written twice"),

@@ -112,7 +112,7 @@ def test_the_files_of_a_walk(tmp_path: Path) -> None:
         (tmp_path / name).write_text("")
     assert (find_walk(tmp_path).markers.name, find_walk(tmp_path).plates.name) == ("a.trc", "b.mot")
     (tmp_path / "c.mot").write_text("")
-    with pytest.raises(FileFormatError, match=r"1 files of markers .* and 2 of plates"):
+    with pytest.raises(FileFormatError, match=r"1 file of markers .* and 2 of plates"):
         find_walk(tmp_path)
 
 
