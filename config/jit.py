@@ -15,6 +15,9 @@ from numba.core.caching import InTreeCacheLocator, UserProvidedCacheLocator, Use
 F = TypeVar("F", bound=Callable[..., Any])
 
 # Full fast-math would assume that NaN never occurs, and tests for NaN inside kernels would be compiled away.
+# A kernel that LLVM leaves a function of its own is in its caller's object once more, optimised again, and `reassoc` may sum in
+# another order there. The linker takes what the process loaded first: the kernel's own where both are compiled, the caller's copy
+# where both are cached. So the first run after an installation may differ in the last bit; inlined kernels have no such copy.
 FASTMATH = {"nsz", "arcp", "contract", "afn", "reassoc"}
 LEAST_FREE_BYTES = 64 << 20  # some times what all kernels take; numba's cache fails where it cannot write
 

@@ -88,7 +88,7 @@ def _copy_lower_triangle(A: Floats) -> None:
             A[j, i] = A[i, j]
 
 
-@kernel
+@inline_kernel
 def eliminate_rows(C: Floats, step: Floats, first: int) -> bool:
     """Factor the last rows of a lower triangle, and step with them; return whether they are positive definite.
 
@@ -151,7 +151,7 @@ def solve_damped(A: Floats, g: Floats, damping: float, C: Floats, step: Floats) 
     return True
 
 
-@kernel
+@inline_kernel
 def substitute_rows(C: Floats, step: Floats, first: int) -> None:
     """Solve C y = step, in place, for the last rows of a lower triangle; those before are solved for.
 

@@ -6,7 +6,8 @@ import subprocess
 import tempfile
 import time
 import urllib.request
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -29,7 +30,8 @@ ARGUMENTS = (
     "--remote-allow-origins=*",
 )
 START_S = 30.0
-ANSWER_S = 60.0
+ANSWER_S = 300.0
+STILL = 4  # pictures in a row without a change
 LOADED_ANEW = "Inspected target navigated or closed"
 
 
@@ -118,7 +120,7 @@ class Browser:
         """Return what can be read on the page."""
         return str(self.evaluate("document.body ? document.body.innerText : ''") or "")
 
-    def wait(self, what: str, condition: Callable[[], bool], timeout_s: float = 120.0) -> None:
+    def wait(self, what: str, condition: Callable[[], bool], timeout_s: float = 300.0) -> None:
         """Wait until something is so."""
         deadline = time.monotonic() + timeout_s
         while not condition():
@@ -219,6 +221,26 @@ class Browser:
         image = cv2.imdecode(np.frombuffer(self.picture(clip), np.uint8), cv2.IMREAD_COLOR)
         assert image is not None
         return np.asarray(image[..., ::-1])
+
+    @contextmanager
+    def redrawn(self, clip: tuple[int, int, int, int]) -> Iterator[None]:
+        """Do what the block does, and wait until a part of the page, x, y, width, height, looks otherwise and stays so."""
+        before = self._wait_still(clip)
+        yield
+        self.wait("something else", lambda: not np.array_equal(self.pixels(clip), before))
+        self._wait_still(clip)
+
+    def _wait_still(self, clip: tuple[int, int, int, int]) -> "np.ndarray[Any, Any]":
+        """Return how a part of the page looks once it stays so in STILL pictures."""
+        seen = [self.pixels(clip)]
+
+        def look() -> bool:
+            image = self.pixels(clip)
+            seen[:] = [*seen, image] if np.array_equal(seen[-1], image) else [image]
+            return len(seen) >= STILL
+
+        self.wait("a page that stays as it is", look)
+        return seen[-1]
 
     def frames_hz(self, seconds: float) -> float:
         """Return the frames a second that the page draws."""
