@@ -20,7 +20,7 @@ from capture.detection.blobs import BlobMaker
 from capture.detection.detector import Detector
 from capture.detection.foreground import ForegroundRuns
 from capture.packets import Frame
-from config.arrays import Image
+from config.arrays import Floats, Image
 from config.settings import DetectorSettings
 
 SIZES = ((640, 480), (1280, 720))
@@ -41,7 +41,7 @@ def draw_image(size: tuple[int, int], room: bool) -> tuple[Image, BackgroundBoun
     return image, BackgroundBounds(lo, hi)
 
 
-def build_opencv_call(image: Image, lo: Image, hi: Image) -> Call:
+def build_opencv_call(image: Image, lo: Image | Floats, hi: Image | Floats) -> Call:
     """Return a call of OpenCV's functions on one image; what is out of bounds is foreground.
 
     Args:

@@ -67,8 +67,9 @@ def synthesise(query: MotionQuery, examples: Examples, request: Request, search:
 
 
 def compute_ball_search(request: Request) -> Iterator[Row]:
-    """Yield a row for each clip in the database of its behaviour's takes and in all. Raises DuocapError."""
+    """Yield a row for each clip, quick: for one, in the database of its person's takes and in all. Raises DuocapError."""
     clips, path = request.find_clips(CLIPS)
+    clips = clips[:1] if request.quick else clips
     database = open_database(path)
     stems = [name.partition("+")[0].partition("_")[0] for name in database.clip_names]
     for which in clips:

@@ -166,7 +166,7 @@ def count_different_takes(folder: Path, out: str, names: Sequence[str]) -> int:
 
 def measure_worker_s(folder: Path, out: str) -> float:
     """Return the time that workers spent in takes."""
-    return sum(row["wall_s"] for row in json.loads((folder / out / "report.json").read_text("utf-8"))["tasks"])
+    return sum(float(row["wall_s"]) for row in json.loads((folder / out / "report.json").read_text("utf-8"))["tasks"])
 
 
 def main() -> None:

@@ -9,6 +9,7 @@ kinematics and their derivatives, of markers whose labels are given. Nothing is 
 import multiprocessing
 import time
 from collections.abc import Callable, Iterator
+from functools import partial
 
 import cv2
 import msgpack
@@ -70,8 +71,8 @@ def match_points(rig: Rig, left_px: Floats, right_px: Floats) -> Floats:
     lines = np.c_[left, np.ones(len(left))] @ compute_fundamental_matrix(*rig.cameras).T
     far = np.abs(lines @ np.c_[right, np.ones(len(right))].T) / np.linalg.norm(lines[:, :2], axis=1)[:, None]
     i, j = linear_sum_assignment(far)
-    projections = [c.matrix @ np.c_[c.rotation, c.translation] for c in rig.cameras]
-    X = cv2.triangulatePoints(*projections, left[i].T, right[j].T)
+    first, second = (c.matrix @ np.c_[c.rotation, c.translation] for c in rig.cameras)
+    X = cv2.triangulatePoints(first, second, left[i].T, right[j].T)
     return np.asarray((X[:3] / X[3]).T)
 
 
@@ -102,12 +103,12 @@ class PoseFit:
             return compute_markers_and_jacobian(subject.skeleton, rotvec, U, subject.joint, subject.offset_m)
 
         def residual(x: Floats) -> Floats:
-            return np.r_[(placed(x)[0] + x[-3:] - points_m).ravel() / MARKER_M, x[:N_COMPONENTS]]
+            return np.asarray(np.r_[(placed(x)[0] + x[-3:] - points_m).ravel() / MARKER_M, x[:N_COMPONENTS]])
 
         def jacobian(x: Floats) -> Floats:
             J = placed(x)[1].reshape(-1, N_COMPONENTS + 3) / MARKER_M
             root = np.tile(np.eye(3), (len(points_m), 1)) / MARKER_M
-            return np.r_[np.c_[J, root], np.eye(N_COMPONENTS, N_COMPONENTS + 6)]
+            return np.asarray(np.r_[np.c_[J, root], np.eye(N_COMPONENTS, N_COMPONENTS + 6)])
 
         x = least_squares(residual, np.r_[np.zeros(N_COMPONENTS), self._root], jacobian, method="lm").x
         self._root = x[N_COMPONENTS:]
@@ -116,7 +117,8 @@ class PoseFit:
 
 def _publish_timestamps(address: str, n: int, fps: float) -> None:
     """Publish messages with the time of each; the work of a process."""
-    with zmq.Context.instance().socket(zmq.PUB) as publisher:
+    publisher: zmq.Socket[bytes] = zmq.Context.instance().socket(zmq.PUB)
+    with publisher:
         publisher.bind(address)
         time.sleep(JOIN_S)
         for _ in iterate_paced(n, fps):
@@ -127,8 +129,9 @@ def measure_transport_ms(n: int, fps: float) -> list[float]:
     """Return how long messages from another process are on their way [ms]."""
     address = free_address()
     sender = multiprocessing.get_context("spawn").Process(target=_publish_timestamps, args=(address, n, fps))
-    taken = []
-    with zmq.Context.instance().socket(zmq.SUB) as subscriber:
+    taken = list[float]()
+    subscriber: zmq.Socket[bytes] = zmq.Context.instance().socket(zmq.SUB)
+    with subscriber:
         subscriber.connect(address)
         subscriber.setsockopt(zmq.SUBSCRIBE, b"")
         sender.start()
@@ -169,9 +172,9 @@ def measure_peers_ms(
             subject.skeleton, rotvec[0], np.zeros((*rotvec[0].shape, 1)), subject.joint, subject.offset_m
         )
         right_px = detect_bright(images[1][at])
-        left_px = timed("detect", lambda at=at: detect_bright(images[0][at]))
-        timed("match", lambda left_px=left_px, right_px=right_px: match_points(performer.rig, left_px, right_px))
-        timed("solve", lambda a=local_m, b=points_m[0] + root_m[0]: pose.fit(a, b))
+        left_px = timed("detect", partial(detect_bright, images[0][at]))
+        timed("match", partial(match_points, performer.rig, left_px, right_px))
+        timed("solve", partial(pose.fit, local_m, points_m[0] + root_m[0]))
     shortest = min(map(len, taken.values()))
     taken["total"] = np.sum([values[:shortest] for values in taken.values()], axis=0).tolist()
     return {stage: compute_percentiles(values) for stage, values in taken.items()}

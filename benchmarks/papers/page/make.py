@@ -11,7 +11,7 @@ from benchmarks.papers.page import chai, chai_behaviours, grochow, lai, lai_size
 from benchmarks.papers.page.figures import format_figures, keep_figures
 from benchmarks.papers.page.frame import MeasuredItem, PageItem, count_verdicts, format_grid, format_page
 from benchmarks.papers.tables import TABLES
-from config.errors import DatabaseError
+from config.errors import DatabaseError, DuocapError
 from config.files import write_atomically
 
 FIGURES = Path(__file__).resolve().parents[1] / "figures"
@@ -53,15 +53,20 @@ class PageOptions:
 
 
 def make_pages(options: PageOptions) -> list[Path]:
-    """Write the pages asked for, and the index of all. Raises DuocapError: no such paper; a table cannot be measured."""
+    """Write the pages asked for, and the index of all; what cannot be measured stays as it was.
+
+    Raises DuocapError: no such paper; tables that could not be measured, when all pages are written.
+    """
     unknown = [name for name in options.papers if name not in {page.name for page in PAGES}]
     if unknown:
         raise DatabaseError(f"{unknown[0]!r} is no paper; take {', '.join(page.name for page in PAGES)}")
     options.folder.mkdir(parents=True, exist_ok=True)  # before an hour of measuring
-    files, counts, again = list[Path](), list[list[str]](), set[Path]()
+    files, counts, again, faults = list[Path](), list[list[str]](), set[Path](), list[str]()
     for page in PAGES:
         asked = not options.papers or page.name in options.papers
-        measured = [measure_item(item, options if asked else replace(options, request=None), again) for item in page.items]
+        measured = [
+            measure_item(item, options if asked else replace(options, request=None), again, faults) for item in page.items
+        ]
         counts.append([f"[{page.title}]({page.file})", *map(str, count_verdicts(measured))])
         if asked:
             files.append(options.folder / page.file)
@@ -69,16 +74,19 @@ def make_pages(options: PageOptions) -> list[Path]:
     grid = format_grid(("paper", "rows better", "equal", "worse", "not compared"), counts)
     files.append(options.folder / INDEX)
     write_atomically(files[-1], "\n".join(["# The four papers", "", ABOUT, *grid]) + "\n")
+    if faults:
+        raise DatabaseError("not measured, all else is in the pages:\n" + "\n".join(faults))
     return files
 
 
-def measure_item(item: PageItem, options: PageOptions, fresh: set[Path]) -> MeasuredItem:
-    """Return what was measured for an item, measured now where nothing was and motions are given. Raises DuocapError.
+def measure_item(item: PageItem, options: PageOptions, fresh: set[Path], faults: list[str]) -> MeasuredItem:
+    """Return what was measured for an item, measured now where nothing was and motions are given.
 
     Args:
         item: of a page.
         options: what pages are made.
         fresh: files measured in this run, which several items can share; added to.
+        faults: why an item could not be measured; added to.
     """
     if not item.table and not item.figures:
         return MeasuredItem(item)
@@ -87,10 +95,14 @@ def measure_item(item: PageItem, options: PageOptions, fresh: set[Path]) -> Meas
         fresh.add(file)
         request = choose_request(item, options.request)
         begin = os.times()
-        rows = [keep_figures(row) for row in find_table(item.table).compute_rows(request)]
-        spent_s = sum(now - then for now, then in zip(os.times()[:4], begin[:4], strict=True))  # with workers that have ended
-        file.parent.mkdir(parents=True, exist_ok=True)
-        write_atomically(file, format_figures(format_command(item, request), spent_s, rows))
+        try:
+            rows = [keep_figures(row) for row in find_table(item.table).compute_rows(request)]
+        except DuocapError as error:
+            faults.append(f"{item.table}: {error}")
+        else:
+            spent_s = sum(now - then for now, then in zip(os.times()[:4], begin[:4], strict=True))  # with workers that ended
+            file.parent.mkdir(parents=True, exist_ok=True)
+            write_atomically(file, format_figures(format_command(item, request), spent_s, rows))
     if not file.is_file():
         return MeasuredItem(item)
     kept = json.loads(file.read_text("utf-8"))

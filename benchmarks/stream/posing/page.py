@@ -14,7 +14,7 @@ import numpy as np
 from benchmarks.report import build_command, find_chromium
 from config.arrays import Floats
 from stream.posing.page.picture import IN_TURN
-from stream.posing.page.scene import LOOK_AT_M, LOOK_FROM_M, UP
+from stream.posing.page.scene import AT_THE_BODY
 from stream.viewer.scene.framing import FOV_RAD
 from tests.support.ports import free_port
 from tests.support.viewer.browser import Browser
@@ -75,9 +75,10 @@ class PosePage:
 
     def find_point(self, at_m: Floats) -> tuple[float, float]:
         """Return where the page, whose view nobody has turned yet, draws a place (3,) [m], in px of the page."""
-        ahead = np.subtract(LOOK_AT_M, LOOK_FROM_M) / np.linalg.norm(np.subtract(LOOK_AT_M, LOOK_FROM_M))
-        right = np.cross(ahead, UP) / np.linalg.norm(np.cross(ahead, UP))
-        x, y, z = np.stack([right, np.cross(ahead, right), ahead]) @ (at_m - np.array(LOOK_FROM_M))
+        seen = AT_THE_BODY
+        ahead = (seen.look_at - seen.position) / np.linalg.norm(seen.look_at - seen.position)
+        right = np.cross(ahead, seen.up) / np.linalg.norm(np.cross(ahead, seen.up))
+        x, y, z = np.stack([right, np.cross(ahead, right), ahead]) @ (at_m - seen.position)
         width, height = self.canvas()
         focal_px = 0.5 * height / np.tan(0.5 * FOV_RAD)
         return float(0.5 * width + focal_px * x / z), float(0.5 * height + focal_px * y / z)

@@ -85,3 +85,10 @@ def test_one_paper_can_be_asked_for(tmp_path: Path) -> None:
     assert [file.name for file in make_pages(PageOptions(folder, ("lai",)))] == ["papers-lai.md", "papers.md"]
     with pytest.raises(DatabaseError, match="take chai, chai-behaviours, grochow, lai, lai-sizes, wei"):
         make_pages(PageOptions(tmp_path, ("newton",)))
+
+
+def test_what_cannot_be_measured_is_told_when_all_pages_are_written(tmp_path: Path) -> None:
+    options = PageOptions(tmp_path / "docs", ("grochow",), Request(tmp_path / "none", quick=True), figures=tmp_path / "figures")
+    with pytest.raises(DatabaseError, match=r"not measured, all else is in the pages:\nstyle-keys: .*none"):
+        make_pages(options)
+    assert sorted(file.name for file in (tmp_path / "docs").iterdir()) == ["papers-grochow.md", "papers.md"]
