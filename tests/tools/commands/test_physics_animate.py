@@ -168,7 +168,7 @@ def _motions(folder: Path) -> tuple[list[FieldMotion], str]:
 INFEASIBLE = {
     "contradictory keys": (SCRIPT + '[[key]]\ntime = 0.02\nfile = "walk.bvh"\nat = 3.0\n', "keys, contacts and paths contradict"),
     "a path nobody can reach": (SCRIPT + '[[path]]\njoint = "head"\npoints = [[0.1, 0, 9, 0], [0.4, 0, 9, 0]]', "off its path"),
-    "contacts in the air": (SCRIPT.replace("at = 2.5", "at = 2.5\nabove_m = 0.0\nplace_m = [0.0, 5.0]"), "violated by"),
+    "steps that nobody can take": (SCRIPT.replace("at = 2.5", "at = 2.5\nabove_m = 0.0\nplace_m = [0.0, 50.0]"), "violated by"),
     "a force nobody can bear": (SCRIPT + '[[force]]\njoint = "hips"\nnewton = [0, 90000, 0]', "violated by"),
     "a skeleton it was not learned on": (SCRIPT.replace('"walk.bvh"', '"child.bvh"'), "m tall, walk was learned of"),
 }
