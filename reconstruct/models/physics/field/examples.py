@@ -2,7 +2,7 @@
 
 Of all stretches of the motions that a force field was learned from, that one is taken whose ends are most like two poses, whose
 hips go as far and turn as much, and whose contacts are most like those that are wanted. Its time is stretched, it is turned and
-moved as a whole, and the rest of the difference is shared out along it.
+moved as a whole, and becomes either pose next to it.
 """
 
 from collections.abc import Sequence

@@ -2,7 +2,7 @@
 
 The objective has many minima (Wei et al. 2011, section 7), and a straight line between two poses of a walk is far from the right
 one. The examples that the field was learned from know better: between each two key poses goes the chain of them that suits poses,
-way, contacts and ground best (`field.chains`); what is left of the difference is shared out along it.
+way, contacts and ground best (`field.chains`); next to the poses it becomes these.
 """
 
 from dataclasses import dataclass, replace
